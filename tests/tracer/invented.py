@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 from torch_ttnn.tracer.reports.summary import PHASES, ModelPhase, ModelSummary, OpSummary, Summary
-from torch_ttnn.tracer.reports.verdicts import place
+from torch_ttnn.tracer.reports.verdicts import location
 
 NAMES = "convolution relu add addmm mm bmm view permute native_layer_norm _softmax cat slice mul gelu max_pool2d mean"
 REASONS = ("rank 5 is not supported", "int64 values stay on the host", "the shape depends on values")
@@ -54,7 +54,7 @@ def _use(ops: dict[str, OpSummary], model: ModelPhase, name: str, number: int, r
             op.arguments.setdefault(argument, Counter())[rng.choice(values)] += calls
         op.arguments.setdefault("input", Counter())["not_jsonable"] += calls
         model.ops += calls
-        model.lowering[place(status)] += calls
+        model.lowering[location(status)] += calls
         for counted in (op, model):
             counted.flops += flops
             counted.bytes_in += 4 * size * calls

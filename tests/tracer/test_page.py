@@ -26,7 +26,7 @@ from tests.tracer.shown_page import (
 )
 from torch_ttnn.tracer.reports import page
 from torch_ttnn.tracer.reports.summary import OpSummary
-from torch_ttnn.tracer.reports.verdicts import lowered_share, places
+from torch_ttnn.tracer.reports.verdicts import locations, lowered_share
 
 RUN = summary(ops=24, models=8)
 FIRST = op_name(0)  # aten.convolution.default
@@ -57,7 +57,7 @@ def test_loads_and_shows_the_totals(shown: Any):
 
 
 def _share(op: OpSummary) -> float:
-    share = lowered_share(places(op.lowering))
+    share = lowered_share(locations(op.lowering))
     return -1.0 if share is None else float(share)
 
 
@@ -136,7 +136,7 @@ FILTERS: dict[str, Callable[[Counter], bool]] = {
 def test_filters_by_lowering(shown: Any):
     for choice, test in FILTERS.items():
         shown.select_option("#lowering", choice)
-        wanted = {name for name, op in RUN.phases["fw"].items() if test(places(op.lowering))}
+        wanted = {name for name, op in RUN.phases["fw"].items() if test(locations(op.lowering))}
         await_rows(shown, len(wanted))
         assert set(names(shown)) == wanted
         assert 0 < len(wanted) < len(RUN.phases["fw"])

@@ -20,7 +20,7 @@ from torch_ttnn.tracer.reports import page
 from torch_ttnn.tracer.reports.changes import change_of_model, change_of_op
 from torch_ttnn.tracer.reports.page_data import SHAPES, VALUES, page_data
 from torch_ttnn.tracer.reports.summary import ModelPhase, ModelSummary, OpSummary, Summary
-from torch_ttnn.tracer.reports.verdicts import lowered_share, places
+from torch_ttnn.tracer.reports.verdicts import locations, lowered_share
 
 HOSTILE = "</script><img src=x onerror=alert(1)>{{data}}\u2028'\"&\ud800"
 
@@ -176,8 +176,8 @@ def test_many_models_of_three_hundred_operations_take_moments(models: int):
 
 def test_a_decomposed_operation_with_a_reason_is_partly_on_the_host():
     lowering = Counter({("device", ""): 3, ("decomposed", ""): 2, ("decomposed", "aten.sort: no"): 4, ("", ""): 7})
-    assert places(lowering) == {"device": 3, "decomposed": 2, "partly": 4, "unknown": 7}
-    assert lowered_share(places(lowering)) == Fraction(5, 9)
+    assert locations(lowering) == {"device": 3, "decomposed": 2, "partly": 4, "unknown": 7}
+    assert lowered_share(locations(lowering)) == Fraction(5, 9)
     assert lowered_share(Counter({"unknown": 7})) is None
 
 

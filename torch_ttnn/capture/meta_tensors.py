@@ -28,14 +28,14 @@ def addressed(model: Any, args: tuple, kwargs: dict[str, Any]) -> Iterator[tuple
 
     inputs, settings = pytree.tree_map(stand_in, (args, kwargs))
     places = list(_tensor_places(model)) if isinstance(model, torch.nn.Module) else []
-    originals = [place[name] for place, name in places]
+    originals = [owner[name] for owner, name in places]
     try:
-        for place, name in places:
-            place[name] = stand_in(place[name])
+        for owner, name in places:
+            owner[name] = stand_in(owner[name])
         yield inputs, settings, bool(replaced)
     finally:
-        for (place, name), original in zip(places, originals):
-            place[name] = original
+        for (owner, name), original in zip(places, originals):
+            owner[name] = original
 
 
 def addressed_like(like: torch.Tensor) -> torch.Tensor:
@@ -55,7 +55,7 @@ def _is_parameter(item: torch.Tensor) -> bool:
 def _tensor_places(model: torch.nn.Module) -> Iterator[tuple[dict[str, Any], str]]:
     """The dictionaries and names of a model's meta tensors: parameters, buffers, and plain attributes."""
     for module in model.modules():
-        for place in (module._parameters, module._buffers, module.__dict__):
-            for name, item in list(place.items()):
+        for owner in (module._parameters, module._buffers, module.__dict__):
+            for name, item in list(owner.items()):
                 if isinstance(item, torch.Tensor) and item.is_meta:
-                    yield place, name
+                    yield owner, name

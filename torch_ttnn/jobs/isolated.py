@@ -80,8 +80,8 @@ class Isolated:
             reason = f"used {_gigabytes(used)} of memory; the limit is {_gigabytes(self.limits.memory)}"
             return self._ended(Outcome(self.job.name, Status.MEMORY, reason=reason))
         if self.limits.seconds is not None and time.monotonic() - self._start > self.limits.seconds:
-            place = self._place()
-            reason = f"not done after {self.limits.seconds:g} s" + (f"; it was in {place}" if place else "")
+            frame = self._place()
+            reason = f"not done after {self.limits.seconds:g} s" + (f"; it was in {frame}" if frame else "")
             return self._ended(Outcome(self.job.name, Status.TIMEOUT, reason=reason))
         return None
 

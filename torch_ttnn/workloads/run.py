@@ -53,7 +53,7 @@ def run_model(backend: str, device: str | None = None, **arguments: Any) -> dict
 
 
 def _on_device(wanted: Wanted, backend: str, model: nn.Module, inputs: Any, device: str | None) -> dict[str, Any]:
-    """Run compiled for the device: operations by place, and agreement with torch."""
+    """Run compiled for the device: operations by location, and agreement with torch."""
     options = TorchTtnnOption(device=device, gen_graphviz=wanted.graphviz, debug_dir=_pictures(wanted))
     if wanted.backward:
         return {**_gradients(wanted, model, inputs, options), **_programs(options)}

@@ -113,16 +113,16 @@ class LightMetalReplay:
         try:
             for kind, number, *facts in json.loads(bytes(self._binary.get_data())):
                 if kind == "take":
-                    place = BufferType[facts[0]]
-                    taken[number] = (place, self._device.memories[place].allocate(*facts[1:]))
+                    memory = BufferType[facts[0]]
+                    taken[number] = (memory, self._device.memories[memory].allocate(*facts[1:]))
                 else:
                     self._free(*taken.pop(number))
         except (EmulatorError, ValueError):  # as in the library, a failed replay returns False
             return False
         finally:
-            for place, address in taken.values():
-                self._free(place, address)
+            for memory, address in taken.values():
+                self._free(memory, address)
         return True
 
-    def _free(self, place: BufferType, address: int) -> None:
-        self._device.memories[place].free(address)
+    def _free(self, memory: BufferType, address: int) -> None:
+        self._device.memories[memory].free(address)

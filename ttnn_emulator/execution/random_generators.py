@@ -17,6 +17,8 @@ from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRangeSet
 if TYPE_CHECKING:
     from ttnn_emulator.hardware.device import MeshDevice
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/manual_seed/device/kernels/compute/manual_seed_set_seed.cpp,
+# UINT32_MAX
 UNCHANGED = 2**32 - 1  # the seed that leaves a generator unchanged
 USERS = 32  # users, each on its own core, row by row
 

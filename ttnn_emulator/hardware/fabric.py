@@ -23,6 +23,7 @@ TOPOLOGIES: dict[Any, Any] = {
     FabricConfig.FABRIC_2D_TORUS_XY: Topology.Torus,
 }
 TWO_DIMENSIONAL = frozenset(config for config in FabricConfig if "2D" in config.name)
+# tt-metal v0.77.0: tt_metal/impl/buffers/global_semaphore.cpp, page_size
 SEMAPHORE_BYTES = 4
 HOW_TO_ENABLE = "Call ttnn.set_fabric_config(ttnn.FabricConfig.FABRIC_1D) before the mesh is opened."
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ttnn_emulator.enums import ALL_ENUMS, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, NotEmulated, require
-from ttnn_emulator.ops.matmul.device_operation import Asked, chosen_program, default_math, kernel_config, place_of, run
+from ttnn_emulator.ops.matmul.device_operation import Asked, chosen_program, default_math, kernel_config, run, target_of
 from ttnn_emulator.ops.matmul.operands import Operands, output_shape, output_tile
 from ttnn_emulator.ops.matmul.outputs import output_spec
 from ttnn_emulator.ops.matmul.program_configs import Program, program_of
@@ -94,8 +94,8 @@ class MatmulDeviceOperation:
         a, b = tensor_args.input_tensors[:2]
         asked = _asked(operation_attributes)
         of = Operands(a._spec, b._spec, asked.transpose_a, asked.transpose_b)
-        place = place_of(a._device)
-        math = asked.math or default_math(of, asked, operation_attributes.output_dtype, place.arch)
+        target = target_of(a._device)
+        math = asked.math or default_math(of, asked, operation_attributes.output_dtype, target.arch)
         dtype: DataType = operation_attributes.output_dtype
         tile = output_tile(of, asked.memory_config, None, None)
         shape = output_shape(of.a_shape, of.b_shape)
@@ -103,8 +103,8 @@ class MatmulDeviceOperation:
             return [
                 Spec.of(shape, dtype, Layout.TILE, asked.memory_config, tile=None if tile == DEFAULT_TILE else tile)
             ]
-        program, _ = chosen_program(of, asked, math, dtype, None, place)
-        return [output_spec(of, program, shape, dtype, asked.memory_config, tile, place.grid)]
+        program, _ = chosen_program(of, asked, math, dtype, None, target)
+        return [output_spec(of, program, shape, dtype, asked.memory_config, tile, target.grid)]
 
     @staticmethod
     def create_output_tensors(operation_attributes: Any, tensor_args: Any) -> list[Tensor]:

@@ -1,7 +1,7 @@
 """The operations, one package per family. Importing this package registers all of them.
 
-`# tt-metal v0.81.1: <path>, <symbol>` names the library's source of a constant, a formula or a decision. Kernels and
-headers were read in the wheel; host sources, which the wheel lacks, in the repository at commit e4f9f0bb8de.
+`# tt-metal <version>: <path>, <symbol>` names the library's source of a constant, a formula or a decision. Kernels,
+headers and Python are cited at v0.81.1, from the wheel; host sources, which the wheel lacks, at the public tag v0.77.0.
 `# asked ttnn 0.81.1: …` marks facts that are answers of the library itself.
 """
 

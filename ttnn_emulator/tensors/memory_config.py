@@ -286,9 +286,8 @@ def create_sharded_memory_config(
     grid = _grid_of(core_grid)
     *batch, height, width = dims
     row_major = orientation is ShardOrientation.ROW_MAJOR
-    if use_height_and_width_as_shard_shape:
-        shard = (height, width) if row_major else (width, height)
-    else:
+    shard = (height, width) if row_major else (width, height)
+    if not use_height_and_width_as_shard_shape:
         if not isinstance(core_grid, CoreGrid):
             raise RuntimeError("height and width must be shard shape with CoreRangeSet")
         rows, columns = math.prod(batch) * height, width
@@ -321,9 +320,8 @@ def create_sharded_memory_config_(
     grid = _grid_of(core_grid)
     *batch, height, width = dims
     row_major = orientation is ShardOrientation.ROW_MAJOR
-    if use_height_and_width_as_shard_shape:
-        shard = (height, width) if row_major else (width, height)
-    else:
+    shard = (height, width) if row_major else (width, height)
+    if not use_height_and_width_as_shard_shape:
         rows, extent, cores = math.prod(batch) * height, grid.bounding_box().grid_size(), grid.num_cores()
         if layout is TensorMemoryLayout.BLOCK_SHARDED:
             if extent.x * extent.y != cores:

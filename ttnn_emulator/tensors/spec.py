@@ -34,6 +34,7 @@ ROW_MAJOR_BYTES = {
     DataType.BFLOAT4_B: 4,
 }
 FACE_WIDTH = 16
+# tt-metal v0.77.0: tt_metal/hw/inc/internal/tt-1xx/wormhole/noc/noc_parameters.h, L1_ALIGNMENT
 L1_ALIGNMENT = 16
 
 _interned: dict[tuple, Spec] = {}

@@ -20,6 +20,7 @@ from ttnn_emulator.tensors.shapes import Shape, Tile, div_up, normalize_dim, rou
 from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 
 ShardShapeAlignment = ALL_ENUMS["ShardShapeAlignment"]
+# tt-metal v0.77.0: tt_metal/impl/tensor/spec/layout/page_config.cpp, RECOMMENDED_MEMORY_ALIGNMENT_BYTES
 RECOMMENDED_BYTES = 64  # of a row of a row-major shard
 ROW_MAJOR = ShardOrientation.ROW_MAJOR
 

@@ -20,8 +20,8 @@ def test_tile_volume(shape, volume):
     [
         ((64, 64, 3, 3), True),
         ((32, 32, 3, 3), False),  # at the limit
-        ((2048, 32, 4), False),  # 8 times its elements
-        ((2048, 32, 3), True),
+        ((2048, 32, 8), False),  # 4 times its elements
+        ((2048, 32, 7), True),
         ((2048, 2048), False),
         ((UPLOAD_LIMIT,), False),  # vectors are uploaded in tiles
         ((), False),

@@ -120,6 +120,24 @@ def test_pools_free_their_input_after_the_halo(frees: bool, fits: int, sizing: A
         ttnn.deallocate(x)
 
 
+def _convolved(x: Any, weight: Any, device: Any, config: Any, **more: Any) -> Any:
+    """A 3 × 3 convolution of 64 channels, 32 × 32 pixels."""
+    return ttnn.conv2d(
+        input_tensor=x,
+        weight_tensor=weight,
+        device=device,
+        in_channels=64,
+        out_channels=64,
+        batch_size=1,
+        input_height=32,
+        input_width=32,
+        kernel_size=(3, 3),
+        padding=(1, 1),
+        conv_config=config,
+        **more,
+    )
+
+
 def test_a_convolution_that_frees_its_input_computes_the_same(device: Any) -> None:
     torch.manual_seed(0)
     values, weights = torch.randn(1, 1, 1024, 64), torch.randn(64, 64, 3, 3)
@@ -128,19 +146,8 @@ def test_a_convolution_that_frees_its_input_computes_the_same(device: Any) -> No
     for frees in (False, True):
         x = ttnn.from_torch(values, ttnn.bfloat16, layout=TILE, device=device, memory_config=config)
         view = ttnn.reshape(x, (1, 32, 32, 64))
-        result = ttnn.conv2d(
-            input_tensor=view,
-            weight_tensor=ttnn.from_torch(weights, ttnn.bfloat16),
-            device=device,
-            in_channels=64,
-            out_channels=64,
-            batch_size=1,
-            input_height=32,
-            input_width=32,
-            kernel_size=(3, 3),
-            padding=(1, 1),
-            conv_config=ttnn.Conv2dConfig(deallocate_activation=frees),
-        )
+        weight = ttnn.from_torch(weights, ttnn.bfloat16)
+        result = _convolved(view, weight, device, ttnn.Conv2dConfig(deallocate_activation=frees))
         assert x.is_allocated() is view.is_allocated() is not frees
         results.append(ttnn.to_torch(result))
     assert torch.equal(*results)
@@ -155,20 +162,9 @@ def test_a_trace_frees_the_inputs_of_its_convolutions(device: Any) -> None:
     def run() -> Any:
         nonlocal weight
         middle = ttnn.to_memory_config(source, config)
-        result, (weight, _) = ttnn.conv2d(
-            input_tensor=middle,
-            weight_tensor=ttnn.from_torch(torch.ones(64, 64, 3, 3), ttnn.bfloat16) if weight is None else weight,
-            device=device,
-            in_channels=64,
-            out_channels=64,
-            batch_size=1,
-            input_height=32,
-            input_width=32,
-            kernel_size=(3, 3),
-            padding=(1, 1),
-            conv_config=ttnn.Conv2dConfig(**FREES),
-            return_weights_and_bias=True,
-        )
+        given = ttnn.from_torch(torch.ones(64, 64, 3, 3), ttnn.bfloat16) if weight is None else weight
+        frees = ttnn.Conv2dConfig(**FREES)
+        result, (weight, _) = _convolved(middle, given, device, frees, return_weights_and_bias=True)
         assert not middle.is_allocated()
         return result
 

@@ -155,11 +155,11 @@ class _Walk:
 
     def _weights(self) -> dict[torch.fx.Node, Any]:
         """Allocate the results of `prepare` one after the other; intermediate values are freed."""
-        place = {node: number for number, node in enumerate(self.lowered.prepare.nodes)}
+        order = {node: number for number, node in enumerate(self.lowered.prepare.nodes)}
         kept: dict[torch.fx.Node, Any] = {}
         for made, here in self.lowered.weights:
             env: dict[torch.fx.Node, Any] = {}
-            for node in sorted(_ancestors(made), key=place.__getitem__):
+            for node in sorted(_ancestors(made), key=order.__getitem__):
                 env[node] = self._result(node, env)
             kept[here] = env[made]
         return kept

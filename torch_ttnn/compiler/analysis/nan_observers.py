@@ -193,8 +193,8 @@ def _is_infinity(item: Any) -> bool:
 
 def _fill_of(node: torch.fx.Node) -> Any:
     """The number that a tensor is filled with, if it is filled with one."""
-    place = FILLED.get(getattr(node.target, "overloadpacket", None))
-    return node.args[place] if place is not None and len(node.args) > place else None
+    argument = FILLED.get(getattr(node.target, "overloadpacket", None))
+    return node.args[argument] if argument is not None and len(node.args) > argument else None
 
 
 def _takes_nan_for_infinity(node: torch.fx.Node) -> bool:

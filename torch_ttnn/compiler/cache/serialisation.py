@@ -90,8 +90,8 @@ def from_document(
         main,
         prepare,
         weights,
-        [None if place is None else main_nodes[place] for place in document["inputs"]],
-        {number: prepare_nodes[place] for number, place in document["statics"]},
+        [None if index is None else main_nodes[index] for index in document["inputs"]],
+        {number: prepare_nodes[index] for number, index in document["statics"]},
     )
 
 

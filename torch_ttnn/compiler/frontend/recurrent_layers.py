@@ -114,8 +114,8 @@ def _stacked(
     for number in range(num_layers):
         both = []
         for direction in range(directions):
-            place = number * directions + direction
-            hidden, *states = layer(x, weights[place], place, direction == 1)
+            index = number * directions + direction
+            hidden, *states = layer(x, weights[index], index, direction == 1)
             both.append(hidden)
             last.append(tuple(states))
         x = torch.cat(both, -1) if bidirectional else both[0]

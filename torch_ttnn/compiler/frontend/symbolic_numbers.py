@@ -67,8 +67,8 @@ class Numbers:
     def results(self, inputs: Sequence[Any], outputs: list[Any]) -> list[Any]:
         """The outputs, including those that are numbers."""
         env = dict(zip(self._placeholders, inputs))
-        for place, node in self._results.items():
-            outputs[place] = _evaluated(node, env)
+        for index, node in self._results.items():
+            outputs[index] = _evaluated(node, env)
         return outputs
 
     def _rewritten(self, graph_module: torch.fx.GraphModule) -> torch.fx.GraphModule:
@@ -76,10 +76,10 @@ class Numbers:
         graph = torch.fx.Graph()
         copies: dict[torch.fx.Node, torch.fx.Node] = {}
         result = graph.graph_copy(graph_module.graph, copies)
-        numbers = _reached([self._placeholders[place] for place in self.places])
+        numbers = _reached([self._placeholders[index] for index in self.places])
         graph.output(_without_numbers(result, {copies[node] for node in numbers}))
         *_, output = graph_module.graph.nodes
-        self._results = {place: item for place, item in enumerate(output.args[0]) if item in numbers}  # type: ignore[arg-type, union-attr]
+        self._results = {index: item for index, item in enumerate(output.args[0]) if item in numbers}  # type: ignore[arg-type, union-attr]
         last = copies[self._placeholders[-1]]
         tensors: dict[torch.fx.Node, torch.fx.Node] = {}
 
@@ -169,7 +169,7 @@ def _has_no_narrow(user: torch.fx.Node) -> bool:
 
 def _places(user: torch.fx.Node, number: torch.fx.Node) -> list[int]:
     """Indices of the arguments that are this number; -1 if it is nested in an argument."""
-    places = [place for place, item in enumerate(user.args) if item is number]
+    places = [index for index, item in enumerate(user.args) if item is number]
     uses = sum(each is number for each in leaves((user.args, user.kwargs)))
     return places if uses == len(places) else [-1]
 
@@ -183,8 +183,8 @@ def _take_tensors(
     """Replace the numbers of an operation by tensors."""
     graph = user.graph
     if user.target in OPERANDS:
-        place, user.target = OPERANDS[user.target]
-        user.update_arg(place, tensor_of(user.args[place]))  # type: ignore[arg-type]
+        index, user.target = OPERANDS[user.target]
+        user.update_arg(index, tensor_of(user.args[index]))  # type: ignore[arg-type]
         return
     with graph.inserting_before(user):
         if user.target is aten.clamp.default:

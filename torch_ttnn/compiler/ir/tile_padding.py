@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from ttnn_emulator import TILE_SIZE
 
+MOST_PADDING = 4  # times its present size that a tensor may occupy in tiles
 UPLOAD_LIMIT = 1 << 20  # padded elements up to which an upload is always in tiles
-UPLOAD_FACTOR = 8  # times its elements that a larger upload may occupy in tiles
-RESHAPE_FACTOR = 4  # times its present tiles that a tensor may occupy after a reshape
 
 
 def tile_volume(shape: Sequence[int]) -> int:
@@ -21,10 +20,11 @@ def tile_volume(shape: Sequence[int]) -> int:
 def is_mostly_padding(shape: Sequence[int], stored: Sequence[int] | None = None) -> bool:
     """Whether tiles of `shape` would waste so much memory that rows are better.
 
-    stored  the shape that a tensor has in tiles before a reshape; None for an upload. Convolution weights,
-            [out, in, 3, 3], occupy 113 times their elements. Vectors are always uploaded in tiles.
+    stored  the shape that a tensor has in tiles before a reshape; None for an upload, whose present size is that of
+            its elements. Convolution weights, [out, in, 3, 3], occupy 113 times their elements. Vectors are always
+            uploaded in tiles.
     """
-    if stored is not None:
-        return tuple(shape) != tuple(stored) and tile_volume(shape) > RESHAPE_FACTOR * tile_volume(stored)
     volume = tile_volume(shape)
-    return len(shape) >= 2 and volume > UPLOAD_LIMIT and volume > UPLOAD_FACTOR * math.prod(shape)
+    if stored is not None:
+        return tuple(shape) != tuple(stored) and volume > MOST_PADDING * tile_volume(stored)
+    return len(shape) >= 2 and volume > max(UPLOAD_LIMIT, MOST_PADDING * math.prod(shape))

@@ -64,7 +64,7 @@ class DirectReplay:
     def prepare(self, device: Any, trace: int, buffers: Sequence[Any], results: Sequence[Any]) -> None:
         """Prepare direct replay, if the emulator supports it by now."""
         self._replay = direct_replay(
-            device, trace, buffers, [(results[place], dtype) for place, dtype in self._downloads]
+            device, trace, buffers, [(results[index], dtype) for index, dtype in self._downloads]
         )
 
     def forget(self) -> None:

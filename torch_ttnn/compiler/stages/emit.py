@@ -191,14 +191,16 @@ def _memory_config(config: Any) -> str:
     for name in ("DRAM_MEMORY_CONFIG", "L1_MEMORY_CONFIG"):
         if config == getattr(ttnn_emulator, name):
             return f"ttnn.{name}"
-    kind, place = (f"ttnn.{type(each).__name__}.{each.name}" for each in (config.memory_layout, config.buffer_type))
+    kind, buffer_type = (
+        f"ttnn.{type(each).__name__}.{each.name}" for each in (config.memory_layout, config.buffer_type)
+    )
     shards = config.shard_spec
     if shards is None:
-        return f"ttnn.MemoryConfig({kind}, {place})"
+        return f"ttnn.MemoryConfig({kind}, {buffer_type})"
     ranges = ", ".join(_core_range(each) for each in shards.grid.ranges())
     orientation = f"ttnn.ShardOrientation.{shards.orientation.name}"
     spec = f"ttnn.ShardSpec(ttnn.CoreRangeSet([{ranges}]), {list(shards.shape)}, {orientation})"
-    return f"ttnn.MemoryConfig({kind}, {place}, {spec})"
+    return f"ttnn.MemoryConfig({kind}, {buffer_type}, {spec})"
 
 
 def _core_range(cores: Any) -> str:

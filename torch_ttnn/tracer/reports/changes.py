@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from torch_ttnn.tracer.reports.summary import ModelPhase, OpSummary
-from torch_ttnn.tracer.reports.verdicts import lowered_share, places
+from torch_ttnn.tracer.reports.verdicts import locations, lowered_share
 
 # In display order: regressions first.
 KINDS = ("regressed", "improved", "added", "gone", "changed", "same")
@@ -36,7 +36,7 @@ MODEL_ASPECTS: Aspects = {
 
 def change_of_op(before: OpSummary | None, after: OpSummary | None) -> list[str]:
     """One of `KINDS`, and what is different."""
-    return _change(before, after, OP_ASPECTS, lambda op: lowered_share(places(op.lowering)))
+    return _change(before, after, OP_ASPECTS, lambda op: lowered_share(locations(op.lowering)))
 
 
 def change_of_model(before: ModelPhase | None, after: ModelPhase | None) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch_ttnn.tracer.reports.changes import change_of_model, change_of_op
 from torch_ttnn.tracer.reports.summary import PHASES, ModelPhase, OpSummary, Summary
-from torch_ttnn.tracer.reports.verdicts import places
+from torch_ttnn.tracer.reports.verdicts import locations
 
 VALUES, SHAPES, REASONS = 24, 40, 40  # rows kept per table; the page says how many more there are
 LONGEST_TEXT = 300  # characters kept of a value, a shape or a reason; longer texts say so at their end
@@ -67,7 +67,7 @@ def _op(ops: Sequence[OpSummary | None], number: dict[str, int]) -> dict[str, An
         "in": [op.bytes_in for op in found],
         "out": [op.bytes_out for op in found],
         "models": [[number[name], *calls] for name, *calls in _rows([op.models for op in found]) if name in number],
-        "statuses": _rows([places(op.lowering) for op in found]),
+        "statuses": _rows([locations(op.lowering) for op in found]),
         "lowering": _common([op.lowering for op in found], REASONS),
         "inputs": _sizes([op.input_sizes for op in found]),
         "outputs": _sizes([op.output_sizes for op in found]),

@@ -15,7 +15,7 @@ from torch_ttnn.errors import UserError
 from torch_ttnn.system.garbage import collector_paused
 from torch_ttnn.tracer import records
 from torch_ttnn.tracer.records import BACKWARD, FORWARD, NOT_JSONABLE, BadTrace, Record, TensorFact, Trace
-from torch_ttnn.tracer.reports.verdicts import place
+from torch_ttnn.tracer.reports.verdicts import location
 
 PHASES = {FORWARD: "forward", BACKWARD: "backward"}
 LONGEST_TEXT = 200  # characters of a counted value; longer ones are cut and distinguished by a hash
@@ -96,7 +96,7 @@ class ModelPhase:
     flops: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
-    lowering: Counter[str] = field(default_factory=Counter)  # a place of `verdicts` -> calls
+    lowering: Counter[str] = field(default_factory=Counter)  # a location of `verdicts` -> calls
 
 
 @dataclass
@@ -137,7 +137,7 @@ class Summary:
             model.flops += record.flops
             model.bytes_in += record.bytes_in
             model.bytes_out += record.bytes_out
-            model.lowering[place(record.lowering, record.reason)] += 1
+            model.lowering[location(record.lowering, record.reason)] += 1
         for package, version in trace.versions.items():
             self.versions.setdefault(cut(package), Counter())[cut(version)] += 1
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from torch_ttnn.tracer.reports.summary import PHASES, OpSummary, Summary
-from torch_ttnn.tracer.reports.verdicts import KNOWN, UNKNOWN, places
+from torch_ttnn.tracer.reports.verdicts import KNOWN, UNKNOWN, locations
 from ttnn_emulator.atomic_files import replacing
 
 FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # a spreadsheet may evaluate cells that begin with these
@@ -82,7 +82,7 @@ def ops(summary: Summary) -> Iterable[Row]:
         for op in summary.ops(phase):
             costs = [op.flops, share(op.flops, flops), op.bytes_in, op.bytes_out, round(op.intensity, 4)]
             spread = [len(op.models), share(len(op.models), models)]
-            yield [phase, op.op_type, op.count, *spread, *costs, *_by_place(places(op.lowering)), reasons(op)]
+            yield [phase, op.op_type, op.count, *spread, *costs, *_by_place(locations(op.lowering)), reasons(op)]
 
 
 def reasons(op: OpSummary) -> str:
@@ -114,7 +114,7 @@ def skipped(summary: Summary) -> Iterable[Row]:
 
 
 def _by_place(calls: Counter[str]) -> list[int]:
-    return [calls[place] for place in PLACES]
+    return [calls[location] for location in PLACES]
 
 
 def share(part: int, whole: int) -> float:

@@ -11,10 +11,10 @@ LOWERED = (DEVICE, DECOMPOSED)  # no part of the call runs on the host
 KNOWN = (DEVICE, DECOMPOSED, PARTLY, HOST)
 
 
-def place(status: str, reason: str = "") -> str:
+def location(status: str, reason: str = "") -> str:
     """A decomposed operation with a reason leaves a part to the host.
 
-    >>> place("decomposed"), place("decomposed", "aten.sort: no lowering"), place("")
+    >>> location("decomposed"), location("decomposed", "aten.sort: no lowering"), location("")
     ('decomposed', 'partly', 'unknown')
     """
     if status == DECOMPOSED and reason:
@@ -22,11 +22,11 @@ def place(status: str, reason: str = "") -> str:
     return status if status in KNOWN else UNKNOWN
 
 
-def places(lowering: Mapping[tuple[str, str], int]) -> Counter[str]:
-    """Calls of an operation by place."""
+def locations(lowering: Mapping[tuple[str, str], int]) -> Counter[str]:
+    """Calls of an operation by location."""
     found: Counter[str] = Counter()
     for (status, reason), calls in lowering.items():
-        found[place(status, reason)] += calls
+        found[location(status, reason)] += calls
     return found
 
 

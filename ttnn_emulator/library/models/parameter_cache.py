@@ -43,40 +43,40 @@ def cached(folder: pathlib.Path, version: str | None, make: Callable[[], Any]) -
 def save(folder: pathlib.Path, parameters: Any) -> None:
     folder.mkdir(parents=True)
     for name, value in parameters.items():
-        place = folder / str(name)
+        path = folder / str(name)
         if isinstance(value, ParameterDict):
-            save(place, value)
+            save(path, value)
         elif isinstance(value, ParameterList):
             for index, element in enumerate(value):
-                save(place / str(index), element)
+                save(path / str(index), element)
         elif isinstance(value, Tensor):
-            ttnn.dump_tensor(f"{place}.tensorbin", value)
+            ttnn.dump_tensor(f"{path}.tensorbin", value)
         elif isinstance(value, torch.Tensor):
-            torch.save(value, f"{place}.pt")
+            torch.save(value, f"{path}.pt")
         elif isinstance(value, MaxPool2dArgs):
-            pathlib.Path(f"{place}{POOL_ENDING}").write_text(json.dumps(dict(value)), encoding="utf-8")
+            pathlib.Path(f"{path}{POOL_ENDING}").write_text(json.dumps(dict(value)), encoding="utf-8")
         else:
             raise InvalidArgument(f"{name} is of type {type(value).__name__}, which cannot be stored in files")
 
 
 def load(folder: pathlib.Path) -> ParameterDict:
     found: dict[Any, Any] = {}
-    for place in folder.iterdir():
-        if place.name == VERSION_FILE:
+    for path in folder.iterdir():
+        if path.name == VERSION_FILE:
             continue
-        name = int(place.stem) if place.stem.isdigit() else place.stem
-        if place.is_dir():
-            inner = load(place)
+        name = int(path.stem) if path.stem.isdigit() else path.stem
+        if path.is_dir():
+            inner = load(path)
             numbered = all(isinstance(key, int) for key in inner)
             found[name] = ParameterList(inner[key] for key in sorted(inner)) if numbered else inner
-        elif place.suffix == ".tensorbin":
-            found[name] = ttnn.load_tensor(str(place))
-        elif place.suffix == ".pt":
-            found[name] = torch.load(place, weights_only=True)
-        elif place.suffix == POOL_ENDING:
-            read = json.loads(place.read_text(encoding="utf-8"))
+        elif path.suffix == ".tensorbin":
+            found[name] = ttnn.load_tensor(str(path))
+        elif path.suffix == ".pt":
+            found[name] = torch.load(path, weights_only=True)
+        elif path.suffix == POOL_ENDING:
+            read = json.loads(path.read_text(encoding="utf-8"))
             pairs = {key: tuple(item) if isinstance(item, list) else item for key, item in read.items()}
             found[name] = MaxPool2dArgs(pairs)
         else:
-            raise InvalidArgument(f"{place} is not a file of parameters")
+            raise InvalidArgument(f"{path} is not a file of parameters")
     return ParameterDict(found)

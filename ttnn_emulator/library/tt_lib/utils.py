@@ -116,11 +116,11 @@ def tt2torch_rm(ttx: Any) -> torch.Tensor:
 def print_diff_argmax(a: torch.Tensor, b: torch.Tensor, annotation: str = "") -> float:
     """Print where two tensors differ most, and return the difference."""
     difference = (a - b).abs().reshape(-1)
-    place = int(difference.argmax())
-    here, there = a.reshape(-1)[place].item(), b.reshape(-1)[place].item()
-    print(f"Abs diff= {difference[place]}  at  {place}  ---  {annotation}")
+    position = int(difference.argmax())
+    here, there = a.reshape(-1)[position].item(), b.reshape(-1)[position].item()
+    print(f"Abs diff= {difference[position]}  at  {position}  ---  {annotation}")
     print(f"  (a= {here} )\n  (b= {there} )")
-    return difference[place].item()
+    return difference[position].item()
 
 
 def is_close(
@@ -138,8 +138,8 @@ def is_close(
     near = (difference < atol) | (ratio.abs() < rtol) | (ratio_beside_zero.abs() < rtol)
     near |= difference < max_mag * max_mag_fraction
     if not near.all():
-        place = int(near.reshape(-1).to(torch.int32).argmin())
-        print(f"is_close mismatch at index= {place}: {a.reshape(-1)[place]} and {b.reshape(-1)[place]}")
+        position = int(near.reshape(-1).to(torch.int32).argmin())
+        print(f"is_close mismatch at index= {position}: {a.reshape(-1)[position]} and {b.reshape(-1)[position]}")
     return near.all()
 
 

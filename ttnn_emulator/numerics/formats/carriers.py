@@ -64,6 +64,7 @@ INTEGER_RANGE = {
     DataType.UINT8: (0, 2**8 - 1),
     DataType.INT8: (-(2**7), 2**7 - 1),
 }
+# tt-metal v0.77.0: tech_reports/data_formats/data_formats.md, "Mantissa Rounding"
 MANTISSA_BITS = {DataType.BFLOAT8_B: 7, DataType.BFLOAT4_B: 3}
 ONE_WORKER = 1 << 17  # elements below which threads cost more than they save
 MANY = 1 << 20  # elements up to which a short loop finishes before a thread wakes up

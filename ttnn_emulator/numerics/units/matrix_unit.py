@@ -67,6 +67,7 @@ def mantissa_mask(bits: int) -> int:
     return ~((1 << (FLOAT32_BITS - bits)) - 1)
 
 
+# tt-metal v0.77.0: tech_reports/matrix_engine/matrix_engine.md, "Math Fidelity"
 def operand_bits(fidelity: MathFidelity, fp32_acc: bool = True) -> tuple[int, int]:
     """Mantissa bits that all phases together read: of in0 (source register B) and of in1 (source register A).
 

@@ -11,8 +11,11 @@ from ttnn_emulator.tensors.shapes import DEFAULT_TILE, Tile, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 NARROW, WIDE = DataType.BFLOAT16, DataType.FLOAT32
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp, half_tile
 HALF_TILE = Tile((16, 32))
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, chunk_start_idx_page_size
 INDEX_PAGE = 32  # alignment of a row of indices in bytes
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, kSlidingWindowEdgeTiles
 WINDOW_EDGES = 4  # mask tiles for the edges of a sliding window
 
 
@@ -32,7 +35,7 @@ class Work:
         return total > self.cores
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, circular buffers
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, circular buffers
 def prefill_buffers(
     kernel: Prefill, q: Spec, k: Spec, v: Spec, work: Work, *, mask: DataType | None, partial: bool, padded: bool
 ) -> int:
@@ -101,7 +104,7 @@ class Cache:
     has_sink: bool
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp, circular
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp, circular
 # buffers
 def decode_buffers(kernel: Decode, cache: Cache, rows: int, width: int) -> int:
     """Buffers of the decode kernel: `rows` of query tiles per core, values of `width` columns."""
@@ -131,7 +134,7 @@ def decode_buffers(kernel: Decode, cache: Cache, rows: int, width: int) -> int:
 # -- two joint sequences ----------------------------------------------------------------------------------------------
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/joint_sdpa_program_factory.cpp, circular buffers
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/joint_sdpa_program_factory.cpp, circular buffers
 def joint_buffers(kernel: Prefill, q: Spec, chunks: int, cores: int, *, padded: bool) -> int:
     """Buffers of the joint attention kernel with `chunks` query chunks."""
     rows, columns, depth = kernel.q_chunk, kernel.k_chunk, kernel.width

@@ -23,7 +23,7 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, kDefaultDecodeChunkSize
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, kDefaultDecodeChunkSize
 DEFAULT_PAGED_CHUNK = 32
 NOBODY = -1  # position of a user that is skipped
 

@@ -12,12 +12,12 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
 LARGEST_CHUNK = 512
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_device_operation.hpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_device_operation.hpp,
 # MAX_TREE_REDUCTION_ROUNDS
 MOST_ROUNDS = 6  # rounds of the tree reduction across cores
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/sdpa_decode_program_factory.cpp,
 # max_cores_per_head_batch and use_half_tile
 DEFAULT_MOST_CORES = 16
 SMALL_HEADS = 16  # queries with at most this many heads use 16 x 32 tiles
@@ -54,16 +54,16 @@ def given_chunk(program: Any) -> int:
     return size
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/sdpa_decode.cpp, get_chunk_size
 def chunk_for(length: int, program: Any) -> int:
     """The chunk size of a contiguous cache: the largest power of two that divides its length, up to a limit."""
     asked = given_chunk(program)
     if asked:
         return asked
-    place = 1
-    while place < length and length % (1 << (place + 1)) == 0:
-        place += 1
-    size = min(LARGEST_CHUNK, 1 << place)
+    power = 1
+    while power < length and length % (1 << (power + 1)) == 0:
+        power += 1
+    size = min(LARGEST_CHUNK, 1 << power)
     require(size % TILE == 0, f"{length} keys make chunks of {size}, which is not a multiple of {TILE}")
     return size
 

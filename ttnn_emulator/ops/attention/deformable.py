@@ -31,13 +31,13 @@ def multi_scale_deformable_attn(
     value: Spec, grid: Spec, attn: Spec, *, memory_config: MemoryConfig | None = None, align_corners: bool = False
 ) -> Plan:
     """Values [N, h, w, D] at the points [N, Q × P, 1, 2], weighted by [N, Q, P] and added up: [N, Q, D]."""
-    place = memory_of(memory_config, value)
+    out_memory = memory_of(memory_config, value)
     for spec, name in ((value, "value"), (grid, "grid"), (attn, "attn")):
         require_on_device(spec, name)
         require(spec.dtype is BFLOAT16, f"{name} must be BFLOAT16, not {spec.dtype}")
         require(spec.layout is Layout.ROW_MAJOR, f"{name} must be ROW_MAJOR, not {spec.layout}")
         _require_interleaved(spec.memory_config, name)
-    _require_interleaved(place, "the output")
+    _require_interleaved(out_memory, "the output")
     require(value.rank == 4, f"value rank must be 4, its shape is {list(value.shape)}")
     require(grid.rank == 4, f"grid rank must be 4, its shape is {list(grid.shape)}")
     require(attn.rank == 3, f"attn rank must be 3, its shape is {list(attn.shape)}")
@@ -48,7 +48,7 @@ def multi_scale_deformable_attn(
     require(min(batch, height, width, queries, points) > 0, "value and attn must not be empty")
     require(depth > 0 and depth % HALF_ROW == 0, f"D must be a positive multiple of {HALF_ROW}, it is {depth}")
     require(grid.shape[1] == queries * points, f"grid has {grid.shape[1]} points, attn {queries} x {points}")
-    out = Spec.of((batch, queries, depth), BFLOAT16, Layout.ROW_MAJOR, place)
+    out = Spec.of((batch, queries, depth), BFLOAT16, Layout.ROW_MAJOR, out_memory)
     core = Core.of(MathConfig(MathFidelity.HiFi4), batch * queries * points * len(CORNERS) * depth)
     run = functools.partial(_attend, core, align_corners)
     return Plan(out, run, l1_bytes=_buffers(value, grid, attn, out))
@@ -88,8 +88,8 @@ def _attend(
             inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
             weight = attn[..., point].numpy() * (shares[1][across][..., point] * shares[0][down][..., point])
             weight = truncate_bf16(torch.from_numpy(np.where(inside, weight, np.float32(0))))
-            place = first[..., 0] + row.clip(0, height - 1) * width + column.clip(0, width - 1)
-            pixels = flat[torch.from_numpy(place)]
+            pixel = first[..., 0] + row.clip(0, height - 1) * width + column.clip(0, width - 1)
+            pixels = flat[torch.from_numpy(pixel)]
             made = core.packed(core.mul(pixels, weight.unsqueeze(-1)), BFLOAT16)
             total = made if total is None else added_in_l1(total, made, BFLOAT16)
     assert total is not None
@@ -99,6 +99,6 @@ def _attend(
 def _places(points: np.ndarray, size: int, align_corners: bool) -> tuple[np.ndarray, np.ndarray]:
     """The pixel at or before a normalized coordinate, and the fractional distance from it, in float32."""
     half = (points + np.float32(1)) * np.float32(0.5)
-    place = half * np.float32(size - 1) if align_corners else half * np.float32(size) - np.float32(0.5)
-    before = np.floor(place)
-    return before.astype(np.int64), place - before
+    position = half * np.float32(size - 1) if align_corners else half * np.float32(size) - np.float32(0.5)
+    before = np.floor(position)
+    return before.astype(np.int64), position - before

@@ -23,6 +23,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 NARROW_TILE = tile_bytes(DEFAULT_TILE, DataType.BFLOAT16)
 STORED = (DataType.BFLOAT16, DataType.BFLOAT8_B)
+# asked ttnn 0.81.1: values of key_compression_ratio that indexer_score accepts
 RATIOS = (1, 4)  # tokens per key
 OUTPUT_STEP = 8  # block scores per 16 bytes, the alignment of row writes
 
@@ -246,7 +247,7 @@ def _prepared(
     start = _start(given, queries, keys, kv_len, choice)
     rows, columns, resident = _require_units(units, heads, queries, keys, choice)
     each = heads // choice.groups
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/indexer_score/device/indexer_score_host_common.hpp,
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/indexer_score/device/indexer_score_host_common.hpp,
     # dsa_qk_batching
     together = each if choice.groups > 1 else resident
     batch = together if rows == 1 else min(together, TILE_SIZE)

@@ -24,8 +24,10 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, padded_spec
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/rotate_half/device/rotate_half_program_factory.cpp,  # noqa: E501
+# num_input_tiles, num_scalar_tiles
 HALF_BUFFERS = 7  # tiles of rotate_half's circular buffers: three double-buffered ones and the scalar -1
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ssm/repeat_and_interleave_eltwise_mul/device/repeat_and_interleave_eltwise_mul_device_operation_types.hpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/ssm/repeat_and_interleave_eltwise_mul/device/repeat_and_interleave_eltwise_mul_device_operation_types.hpp,  # noqa: E501
 # HIDDEN_SIZE
 SSM_HIDDEN = 5120
 SSM_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
@@ -199,8 +201,8 @@ def rotary_output(spec: Spec, config: MemoryConfig) -> MemoryConfig:
     if shards is None:
         blocks = spec.physical_shape[0] // TILE_SIZE
         cores = next(count for count in range(board_cores(), 0, -1) if blocks % count == 0)
-        place = num_cores_to_corerangeset(cores, board_grid(), True)
-        shards = ShardSpec(place, (div_up(blocks, cores) * TILE_SIZE, spec.padded_shape[-1]))
+        new_grid = num_cores_to_corerangeset(cores, board_grid(), True)
+        shards = ShardSpec(new_grid, (div_up(blocks, cores) * TILE_SIZE, spec.padded_shape[-1]))
     return sharded_like(config, shards)
 
 

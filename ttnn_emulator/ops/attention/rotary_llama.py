@@ -22,7 +22,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/rotary_embedding_llama_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/rotary_embedding_llama_device_operation.cpp,  # noqa: E501
 # head_dim
 WIDEST_HEAD, WIDEST_HEAD_FP32 = 256, 128
 ONE_TILE = (TILE_SIZE, TILE_SIZE)

@@ -316,7 +316,7 @@ def sparse_sdpa_msa(
     kept = _slots(enable_kv_block_cache, l1_bytes, block_bytes, choices)
     l1_bytes += block_bytes if kept == 0 else kept * block_bytes + 2 * MESSAGE
     slot, blocks = cache_batch_idx or 0, keys // block_size
-    place = torch.arange(block_size)
+    within_block = torch.arange(block_size)
     options = (cache_batch_idx is None, chunk_start_idx is None, stripes, block_cyclic_chunk_local, kept)
     program = ("sparse_sdpa_msa", kernel, q.shape, _hashed(k, stripes), _hashed(v, stripes), indices.shape, options)
 
@@ -327,7 +327,7 @@ def sparse_sdpa_msa(
             taken = prefixes(numbers)
             _require_found(numbers, taken, blocks, "block")
             numbers = numbers.clamp(max=blocks - 1)
-            hidden = _later(numbers, taken, chunk_start_idx, block_size, place)
+            hidden = _later(numbers, taken, chunk_start_idx, block_size, within_block)
             caches = [each[slot, group].unflatten(0, (blocks, block_size)) for each in (key, value)]
 
             def gather(
@@ -375,7 +375,7 @@ def _slots(wanted: bool, others: int, block_bytes: int, choices: int) -> int:
 
 
 def _later(
-    numbers: torch.Tensor, taken: torch.Tensor, start: int | None, block: int, place: torch.Tensor
+    numbers: torch.Tensor, taken: torch.Tensor, start: int | None, block: int, within_block: torch.Tensor
 ) -> torch.Tensor:
     """Masked keys: those of no block, and those after a token in the first copy of its own block."""
     tokens, choices = numbers.shape
@@ -385,5 +385,5 @@ def _later(
         position = torch.arange(tokens) + start
         own = (numbers == (position // block).unsqueeze(1)) & ~absent
         own = own & (own.cumsum(1) == 1)
-        hidden = hidden | (own.unsqueeze(-1) & (place > (position % block).reshape(-1, 1, 1)))
+        hidden = hidden | (own.unsqueeze(-1) & (within_block > (position % block).reshape(-1, 1, 1)))
     return hidden.flatten(1)

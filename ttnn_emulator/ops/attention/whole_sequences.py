@@ -25,7 +25,7 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import div_up, round_up
 from ttnn_emulator.tensors.spec import Spec
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, q_chunk_size
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, q_chunk_size
 DEFAULT_CHUNK = 32
 
 

@@ -17,6 +17,7 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 GeluVariant = ALL_ENUMS["GeluVariant"]
 BY_APPROXIMATION = {"none": GeluVariant.Accurate, "tanh": GeluVariant.Tanh}
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary_backward/unary_backward.cpp, selu_bw, hardswish_bw
 SELU_SCALE, SELU_ALPHA = float(np.float32(1.0507)), float(np.float32(1.673260))
 SIXTH, THIRD = float(np.float32(1.0) / np.float32(6.0)), float(np.float32(0.3333))
 

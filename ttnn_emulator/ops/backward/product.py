@@ -160,9 +160,9 @@ def repeat_bw(
     for dim in (0, 1):
         if counts[dim] > 1:
             require(len(sizes) == 4, f"a repetition along {dim} is for rank 4, not for {list(input_tensor.shape)}")
-            others = [count for place, count in enumerate(counts[:4]) if place != dim]
+            others = [count for axis, count in enumerate(counts[:4]) if axis != dim]
             require(others == [1, 1, 1], f"only one dimension may be repeated, not {counts}")
-            target = [1 if place == dim else size for place, size in enumerate(sizes)]
+            target = [1 if axis == dim else size for axis, size in enumerate(sizes)]
             zeros = ttnn.zeros(target, input_tensor.dtype, input_tensor.layout, input_tensor.device(), **m)
             return [ttnn.moreh_sum(grad_tensor, dim, keepdim=True, output=zeros, **m)]
     return []
@@ -233,7 +233,7 @@ def _spread(inverse: Tensor, scaled: Tensor, dim: int, **m: Any) -> Tensor:
     uneven = sizes[dim] % TILE_SIZE
     wide = inverse
     if uneven:
-        padding = [(0, TILE_SIZE - uneven if place == dim else 0) for place in range(4)]
+        padding = [(0, TILE_SIZE - uneven if axis == dim else 0) for axis in range(4)]
         wide = ttnn.pad(inverse, padding, 0.0)
     columns, column = ttnn.permute(wide, there, **m), ttnn.permute(scaled, there, **m)
     result = ttnn.permute(ttnn.bcast(columns, column, MUL, ALONG_WIDTH, **m), back, **m)

@@ -14,6 +14,7 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.tensor import Tensor
 
 ERF_SLOPE = float(np.float32(2.0) * np.float32(1.0 / math.sqrt(math.pi)))
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary_backward/unary_backward.cpp, m_sqrtpi in erfinv_bw
 HALF_ROOT_PI = float(np.float32(np.float32(1.77245385090551602792981) * np.float32(0.5)))
 MUL, ALONG_WIDTH, ALONG_HEIGHT = (
     ALL_ENUMS["BcastOpMath"].MUL,

@@ -21,11 +21,14 @@ from ttnn_emulator.ops.backward.registration import (
 )
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary_backward/unary_backward.cpp,
+# M_PI_180, M_180_PI, sinh_bw and cosh_bw
 DEGREE = float(np.float32(math.pi / 180.0))
 RADIAN = float(np.float32(180.0 / math.pi))
 LARGEST = float(np.float32(3.4e38))  # products of at least this magnitude count as infinite
 
 # What the gradient of acosh writes where it is undefined: the library's substitute for NaN on this chip.
+# tt-metal v0.77.0: tt_metal/llrt/hal/tt-1xx/wormhole/wh_hal.cpp, NAN_WHB0, INF_WHB0
 UNKNOWN = float(np.float32(7.0040e19))
 ENDLESS = float(np.float32(1.7014e38))  # and its substitute for infinity
 

@@ -15,6 +15,7 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 LN2, LN10 = float(np.float32(math.log(2.0))), float(np.float32(math.log(10.0)))
 ROUNDING_MODES = (None, "trunc", "floor")
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary_backward/unary_backward.cpp, ZERO_THRESHOLD
 NEARLY_ZERO = 10.0 * float(np.finfo(np.float32).eps)  # exponents below this count as zero
 
 # -- zero, or the gradient itself -------------------------------------------------------------------------------------

@@ -82,8 +82,8 @@ def _gathered(
 ) -> Tensor:
     spec = tensor._spec
     count_along(tensor._device, cluster_axis)
-    place = dim + spec.rank if dim < 0 else dim
-    if not use_broadcast and gathers_by_broadcast(spec, place):
+    positive_dim = dim + spec.rank if dim < 0 else dim
+    if not use_broadcast and gathers_by_broadcast(spec, positive_dim):
         require(sub_core_grids is None, "a gather by broadcasts does not take sub_core_grids")
         return gathered_by_broadcast(tensor, front(dim, spec), cluster_axis, memory_config)
     given = len(semaphores) if isinstance(semaphores, tuple) else 1

@@ -15,6 +15,7 @@ from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.77.0: tt_metal/hw/inc/internal/tt-1xx/wormhole/noc/noc_parameters.h, NOC_L1_WRITE_ALIGNMENT_BYTES
 NOC_WRITE_ALIGNMENT = 16
 
 Step = Callable[[Tensor, int, MemoryConfig | None], Tensor]
@@ -153,8 +154,8 @@ def scatters_in_parts(spec: Spec, dim: int, count: int) -> bool:
         return False
     if spec.layout is Layout.ROW_MAJOR:
         return True
-    part, place = spec.shape[dim] // count, in_four_dimensions(dim, spec.rank)
-    return (place == 3 and part % spec.tile.width != 0) or (place == 2 and part % spec.tile.height != 0)
+    part, axis_of_four = spec.shape[dim] // count, in_four_dimensions(dim, spec.rank)
+    return (axis_of_four == 3 and part % spec.tile.width != 0) or (axis_of_four == 2 and part % spec.tile.height != 0)
 
 
 def scattered_in_parts(

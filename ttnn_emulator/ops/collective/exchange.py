@@ -112,21 +112,21 @@ def adder(dtype: DataType, *, fp32_acc: bool = False) -> Add:
     return prepare("ADD", Setting(dtype, dtype, dtype, vector=False))
 
 
-def sum_along_line(parts: Carriers, place: int, add: Add) -> torch.Tensor:
-    """The sum that chip number `place` of a line ends up with.
+def sum_along_line(parts: Carriers, index: int, add: Add) -> torch.Tensor:
+    """The sum that chip number `index` of a line ends up with.
 
     Partial sums travel towards it from both ends, rounded at every chip; the chip adds those from the front to its own
     part first, then those from the back.
     """
-    total = parts[place]
-    if place > 0:
+    total = parts[index]
+    if index > 0:
         arriving = parts[0]
-        for part in parts[1:place]:
+        for part in parts[1:index]:
             arriving = add(part, arriving)
         total = add(total, arriving)
-    if place < len(parts) - 1:
+    if index < len(parts) - 1:
         arriving = parts[-1]
-        for part in parts[-2:place:-1]:
+        for part in parts[-2:index:-1]:
             arriving = add(part, arriving)
         total = add(total, arriving)
     return total

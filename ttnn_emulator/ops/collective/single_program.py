@@ -133,7 +133,7 @@ def scatter_sum(
 def _scattered(carriers: Carriers, dim: int, add: Any) -> Carriers:
     count = len(carriers)
     pieces = [carrier.chunk(count, dim) for carrier in carriers]
-    return [sum_along_line([piece[place] for piece in pieces], place, add) for place in range(count)]
+    return [sum_along_line([piece[index] for piece in pieces], index, add) for index in range(count)]
 
 
 def _require_divides(spec: Spec, dim: int, count: int) -> None:
@@ -229,8 +229,8 @@ def broadcast(
     compute: Any
     if lies_in_mesh(sender_coord):
         sender = chip_at(sender_coord)
-        place = next(group.index(sender) for group in among if sender in group)
-        compute = each_group(among, lambda carriers: [carriers[place]] * len(carriers))
+        index = next(group.index(sender) for group in among if sender in group)
+        compute = each_group(among, lambda carriers: [carriers[index]] * len(carriers))
     else:
         compute = fault(f"the sender {sender_coord!r} is not in the mesh: no chip sends, and all wait for ever")
     return Plan(out, compute, across=True)
@@ -324,7 +324,7 @@ def partition(
         compute = fault(f"dimension {dim} of size {size} is cut together with its padding: parts lose values")
     else:
         compute = each_group(
-            among, lambda carriers: [each.chunk(count, dim)[place] for place, each in enumerate(carriers)]
+            among, lambda carriers: [each.chunk(count, dim)[index] for index, each in enumerate(carriers)]
         )
     return Plan(out, compute, across=True)
 

@@ -14,10 +14,10 @@ from ttnn_emulator.ops.conv.sliding_window import TILE, Pair, Window
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import div_up, round_up
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_conv_noc_max_burst_size
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_conv_noc_max_burst_size
 LARGEST_BURST = {Arch.WORMHOLE_B0: 8192, Arch.BLACKHOLE: 16384}  # bytes of one NoC packet
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_largest_subblock_size
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_largest_subblock_size
 # Output subblocks that fit the destination register, best first: rows × columns of tiles.
 SUBBLOCKS = (
     (2, 4), (4, 2), (1, 8), (8, 1), (1, 7), (7, 1), (2, 3), (3, 2), (1, 6), (6, 1),
@@ -101,14 +101,14 @@ class Problem:
     def value_bytes(self) -> int:
         return 4 if self.conv_dtype is DataType.FLOAT32 else 2
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, is_1d_depthwise_conv
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, is_1d_depthwise_conv
     @property
     def depthwise_1d(self) -> bool:
         """Whether this is a 1D depthwise convolution, which has a dedicated kernel."""
         each_alone = self.groups == self.in_channels == self.out_channels
         return each_alone and self.window.kernel[0] == 1 and self.window.size[0] == 1 and not self.has_bias
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, should_coalesce_1d_depthwise_conv_reads
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, should_coalesce_1d_depthwise_conv_reads
     def reads_whole_window(self, scheme: TensorMemoryLayout, channels: int) -> bool:
         """Whether a 1D depthwise convolution reads all taps of a window in one NoC packet."""
         kernel, dilation = self.window.kernel[1], self.window.dilation[1]
@@ -143,7 +143,7 @@ class Blocks:
     out_w: int
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_output_compute_grid_size
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_output_compute_grid_size
 def output_grid(board: tuple[int, int], settings: Settings, cores: Cores) -> tuple[int, int]:
     """The grid available to the output: the board's, or the one that the settings override."""
     if not settings.override_output_sharding_config:
@@ -176,7 +176,7 @@ def subblock(height: int, width: int, fp32_acc: bool) -> Pair:
     raise InvalidArgument(f"no block of the destination register divides {height} x {width} tiles")
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_per_core_conv_block_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_per_core_conv_block_config
 def choose_blocks(
     problem: Problem, settings: Settings, inputs: Cores, outputs: Cores, channels: int, *, any_kernel: bool = True
 ) -> Blocks:

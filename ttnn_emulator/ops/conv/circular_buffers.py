@@ -15,11 +15,11 @@ from ttnn_emulator.ops.conv.sliding_window import TILE, Pair
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up
 from ttnn_emulator.tensors.spec import tile_bytes
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, l1_scratchpad_CB_size
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, l1_scratchpad_CB_size
 SCRATCH_BYTES = 64
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_packer_l1_acc
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_packer_l1_acc
 def l1_accumulates(problem: Problem, inner_blocks: int) -> bool:
     """Whether the packer accumulates in L1: from three inner blocks on, or two with a bias."""
     return problem.math.l1_acc and inner_blocks > (1 if problem.has_bias else 2)
@@ -33,7 +33,7 @@ class BufferSizes:
     output: int
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, get_cb_info
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, get_cb_info
 def buffer_sizes(
     problem: Problem,
     settings: Settings,
@@ -163,7 +163,7 @@ class _BufferParts:
         return total
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
 # calculate_act_cb_size_with_reuse
 def reused_tiles(problem: Problem, rows: int, columns: int, channels: int, in_tile: int) -> int:
     """Activation tiles when adjacent output rows reuse them."""
@@ -178,18 +178,18 @@ def reused_tiles(problem: Problem, rows: int, columns: int, channels: int, in_ti
 
 # -- the second reader ------------------------------------------------------------------------------------------------
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
 # get_local_l1_noc_transfer_rate, get_all_dram_noc_transfer_rate and get_mcast_many_l1_linked_noc_transfer_rate
 # NoC bandwidth in GB/s by transfer size, as measured by the library's authors:
 # (size in bytes from which it is constant, rate of the smallest transfer of 16 bytes, constant rate).
 LOCAL_RATE = {Arch.WORMHOLE_B0: (1024, 0.868, 27.84), Arch.BLACKHOLE: (4096, 1.124, 80.48)}
 DRAM_RATE = {Arch.WORMHOLE_B0: (2048, 0.436, 28.411), Arch.BLACKHOLE: (2048, 0.671, 80.885)}
 MULTICAST_RATE = {Arch.WORMHOLE_B0: (65536, 0.318, 25.345), Arch.BLACKHOLE: (65536, 0.182, 57.677)}
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, clock_frequency_ghz
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, clock_frequency_ghz
 CLOCK_GHZ = {Arch.WORMHOLE_B0: 1.0, Arch.BLACKHOLE: 1.35}
 SMALLEST_TRANSFER = 16
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp,
 # get_tilize_cycles_per_tile
 # Cycles to tilize one tile, by input and output dtype: (16-bit destination register, 32-bit destination register).
 TILIZE_CYCLES = {
@@ -227,7 +227,7 @@ def _rate(size: int, measured: tuple[int, float, float]) -> np.float32:
     return _f32(least) + step * _f32(clamped - SMALLEST_TRANSFER)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, is_split_reader_supported
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_op_program_factory_common.cpp, is_split_reader_supported
 # and is_split_reader_viable
 def splits_reader(
     problem: Problem,

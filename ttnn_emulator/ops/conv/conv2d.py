@@ -69,7 +69,7 @@ def slicing_of(record: Any) -> Slicing | None:
     return None if record is None else Slicing(record.slice_type, record.num_slices or 0)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_conv_default_compute_kernel_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_conv_default_compute_kernel_config
 def default_math(given: Any, in_dtype: DataType, weight_dtype: DataType) -> MathConfig:
     """HiFi4, with a 32-bit destination register when both input and weights are float32."""
     wide = in_dtype is DataType.FLOAT32 and weight_dtype is DataType.FLOAT32

@@ -30,6 +30,7 @@ PADDINGS = {"zeros": "constant", "replicate": "replicate"}  # the library's name
 STEP: Triple = (1, 1, 1)
 
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/conv3d/prepare_conv3d_weights.cpp, default_c_in_block
 def channels_at_a_time(taps: int) -> int:
     """The smallest number of input channels for which all taps fill whole tiles, aligned to L1."""
     return math.lcm(L1_ALIGNMENT, TILE_SIZE // math.gcd(taps, TILE_SIZE))
@@ -157,6 +158,7 @@ def conv3d(
     require_on_device(input_tensor._spec)
     device_grid = current_grid(input_tensor)
     taps = math.prod(kernel)
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/conv3d/conv3d.cpp, default_c_in_block
     block, out_block, grid, alignment = channels_at_a_time(taps), TILE_SIZE, device_grid, TILE_SIZE
     if config is not None:
         block, out_block, alignment = config.C_in_block or block, config.C_out_block, config.alignment
@@ -187,7 +189,7 @@ def conv3d(
         out_block,
         grid,
     )
-    place = memory_config if memory_config is not None else DRAM_MEMORY_CONFIG
+    out_memory = memory_config if memory_config is not None else DRAM_MEMORY_CONFIG
     around, logical = (output_pad_h, output_pad_w), (logical_h_mask, logical_w_mask)
     return _convolved(
         input_tensor,
@@ -196,7 +198,7 @@ def conv3d(
         problem,
         output_channels,
         dtype,
-        place,
+        out_memory,
         compute_kernel_config,
         around,
         logical,
@@ -218,7 +220,7 @@ def _convolved(
     problem: Problem,
     out_channels: int,
     dtype: DataType,
-    place: MemoryConfig,
+    out_memory: MemoryConfig,
     compute_config: Any,
     around: tuple[int, int],
     logical: tuple[int, int],
@@ -238,7 +240,7 @@ def _convolved(
     frames, height, width = problem.output_size(size)
     shape = (batch, frames, height + 2 * around[0], width + 2 * around[1], out_channels)
     padded = (*shape[:-1], round_up(out_channels, TILE_SIZE))
-    out = padded_spec(shape, padded, dtype, Layout.ROW_MAJOR, place)
+    out = padded_spec(shape, padded, dtype, Layout.ROW_MAJOR, out_memory)
     math_mode = math_config(compute_config, fidelity=MathFidelity.HiFi2)
 
     def compute(video: torch.Tensor, weights: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
@@ -277,6 +279,8 @@ def _require_halo(x: Spec, halo: Spec, problem: Problem) -> None:
     require(pages >= needed, f"the halo buffer has {pages} pages, its four sections need {needed}")
 
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/conv3d/device/conv3d_device_operation.cpp,
+# validate_on_program_cache_miss
 def _require_problem(x: Spec, weight: Spec, bias: Spec | None, problem: Problem, out_channels: int) -> None:
     require(x.rank == 5, f"the input must be [N, T, H, W, C], not {list(x.shape)}")
     require(not x.is_tile, "the input must be in ROW_MAJOR layout")

@@ -141,7 +141,7 @@ def prepare_weight(values: torch.Tensor, to: Preparation, dtype: DataType) -> to
     return host_convert(matrix, dtype).contiguous()
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp,
 # convert_conv_weight_tensor_to_grouped_layout
 def _ungrouped(values: torch.Tensor, groups: int) -> torch.Tensor:
     """Weights expanded to all input channels, zero outside the group."""
@@ -154,7 +154,7 @@ def _ungrouped(values: torch.Tensor, groups: int) -> torch.Tensor:
     return full
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp,
 # convert_conv_weight_tensor_to_depthwise_layout
 def _repeated(values: torch.Tensor, tiles: int) -> torch.Tensor:
     """[channels, 1, 1, taps] → [channels, taps × rows, 1, 1]: each tap repeated for every row of a block."""
@@ -163,7 +163,7 @@ def _repeated(values: torch.Tensor, tiles: int) -> torch.Tensor:
     return taps.expand(-1, -1, tiles * TILE).reshape(channels, -1, 1, 1)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, to_folded_weight_layout
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, to_folded_weight_layout
 def _folded(values: torch.Tensor, stride: Pair) -> torch.Tensor:
     """Weights for an input whose stride × stride patches are folded into channels."""
     out, channels, rows, columns = values.shape
@@ -218,7 +218,7 @@ def prepare_bias(values: torch.Tensor, dtype: DataType) -> torch.Tensor:
 # -- weights that are on the device already ---------------------------------------------------------------------------
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, is_valid_device_conv_weights
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, is_valid_device_conv_weights
 def is_prepared_weight(weight: Spec, out_channels: int, dtype: DataType | None) -> bool:
     """Whether the library treats these weights as prepared; it checks no more than this."""
     shape = weight.shape

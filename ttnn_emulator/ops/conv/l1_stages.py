@@ -14,10 +14,10 @@ from ttnn_emulator.ops.flows.value_flow import Flow
 from ttnn_emulator.tensors.spec import Spec
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d.cpp, conv2d_L1
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, shard_or_reshard_tensor_if_required,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d.cpp, conv2d_L1
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, shard_or_reshard_tensor_if_required,
 # fold_input_tensor_if_required and tilize_with_optional_deallocation
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/generic/generic_pools.cpp, pool2d_L1
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/generic/generic_pools.cpp, pool2d_L1
 @dataclass
 class Course:
     """The input on its way to the kernel: its current buffer, and the allocations and frees so far.

@@ -76,7 +76,7 @@ class Fold:
 # -- folding ----------------------------------------------------------------------------------------------------------
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, auto_enable_kernel_folding
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, auto_enable_kernel_folding
 def folds(settings: Settings, window: Window, config: MemoryConfig, *, in_rows: bool) -> bool:
     """Whether strided patches of an input in `config` are folded into channels; `in_rows`: the input is row-major."""
     if settings.enable_kernel_stride_folding is not None:
@@ -90,7 +90,7 @@ def folds(settings: Settings, window: Window, config: MemoryConfig, *, in_rows: 
     return config.is_dram and (in_rows or window.padding == (0, 0, 0, 0))
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, compute_kernel_stride_folding_params
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, compute_kernel_stride_folding_params
 def fold_problem(problem: Problem) -> Problem:
     """The convolution on the folded input."""
     window = problem.window
@@ -122,7 +122,7 @@ def fold_input(x: Spec, window: Window, channels: int) -> Spec:
         return ttnn.fold(tensor, *window.stride, padding=list(window.padding))._spec
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, use_matmul_for_1x1_conv
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, use_matmul_for_1x1_conv
 def as_matmul(window: Window, settings: Settings) -> bool:
     """Whether a 1 × 1 convolution runs as a matmul."""
     plain = window.kernel == window.stride == window.dilation == (1, 1) and window.padding == (0, 0, 0, 0)
@@ -142,7 +142,7 @@ class Placed:
     moved: bool  # a copy was made
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, shard_or_reshard_tensor_if_required
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, shard_or_reshard_tensor_if_required
 def place_input(x: Spec, problem: Problem, settings: Settings, auto_sharded: bool) -> Placed:
     """Shard or reshard the input if the convolution requires it."""
     config, moved = _wanted_placement(x, problem, settings)
@@ -465,7 +465,7 @@ def _require_indices(run: Run, placed: Placed, channels: int) -> int:
     return needed
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, conv_skip_mcast
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, conv_skip_mcast
 def _alone(placed: Placed) -> bool:
     """Whether there is a single core along the channels, so that no multicast is needed."""
     if placed.inputs.scheme is HEIGHT:

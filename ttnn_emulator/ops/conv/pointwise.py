@@ -20,7 +20,7 @@ from ttnn_emulator.ops.conv.blocks import Blocks, Problem, Settings, output_memo
 from ttnn_emulator.ops.conv.sharding import COLUMNS, HEIGHT, Cores
 from ttnn_emulator.ops.data_movement.layout import layout_flow
 from ttnn_emulator.ops.flows.value_flow import Flow
-from ttnn_emulator.ops.matmul.device_operation import Asked, Multiplication, multiplication, place_of
+from ttnn_emulator.ops.matmul.device_operation import Asked, Multiplication, multiplication, target_of
 from ttnn_emulator.ops.matmul.matmul import _is_added_after
 from ttnn_emulator.ops.matmul.program_configs import Kind, Program
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG
@@ -36,7 +36,7 @@ class Product:
     activation_after: UnaryWithParam | None
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp,
 # determine_matmul_op_config_from_conv_op_config
 def plan_product(
     x: Spec,
@@ -75,7 +75,7 @@ def plan_product(
     after = bias is not None and _is_added_after(x, weight, bias, asked)
     device = current_device()
     require(device is not None, "the input must be on a device")
-    how = multiplication(x, weight, None if after else bias, asked, None, place_of(device))
+    how = multiplication(x, weight, None if after else bias, asked, None, target_of(device))
     function = settings.activation if not x.is_sharded else None
     return Product(how, after, function)
 

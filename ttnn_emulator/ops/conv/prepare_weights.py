@@ -42,7 +42,7 @@ from ttnn_emulator.tensors.shapes import div_up, round_up
 from ttnn_emulator.tensors.spec import Spec
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, setup_conv_prep_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/prepare_conv2d_weights.cpp, setup_conv_prep_config
 def preparation_for(config: MemoryConfig, problem: Problem, settings: Settings, slicing: Slicing | None) -> Preparation:
     """Preparation parameters for a convolution with this input memory config."""
     stride = problem.window.stride

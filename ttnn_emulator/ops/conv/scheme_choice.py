@@ -24,7 +24,7 @@ class Estimate:
     total: int
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, calculate_L1_usage_for_conv_op
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, calculate_L1_usage_for_conv_op
 def estimate(
     problem: Problem, settings: Settings, scheme: TensorMemoryLayout, halo_input: MemoryConfig | None = None
 ) -> Estimate:
@@ -59,7 +59,7 @@ def estimate(
     return Estimate(cores, held, halo, sizes.circular + sizes.output + halo)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_conv_config_for_auto_shard
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_conv_config_for_auto_shard
 def choose_scheme(problem: Problem, settings: Settings) -> Settings:
     """Settings with the sharding scheme that uses the least L1."""
     if settings.shard_layout is not None:

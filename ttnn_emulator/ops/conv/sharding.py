@@ -18,6 +18,7 @@ ROWS = ShardOrientation.ROW_MAJOR
 COLUMNS = ShardOrientation.COL_MAJOR
 
 # L1 transfers are aligned to 16 bytes, and the narrowest row-major dtype is bfloat16.
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_input_channels_alignment
 NARROWEST_CHANNELS = 8
 
 
@@ -68,7 +69,7 @@ class Cores:
 # -- how many cores ---------------------------------------------------------------------------------------------------
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp,
 # find_closest_largest_divisor_with_num_padding_and_mult
 def most_cores(work: int, limit: int, step: int = 1) -> int:
     """The most cores, up to `limit`, without an idle one when `work` is split in multiples of `step`."""
@@ -81,7 +82,7 @@ def most_cores(work: int, limit: int, step: int = 1) -> int:
     return cores
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, find_closest_largest_divisor
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, find_closest_largest_divisor
 def most_even_cores(limit: int, *works: int) -> int:
     """The most cores, up to `limit`, that divides all of `works`."""
     cores = limit
@@ -98,7 +99,7 @@ def block_grid(rows: int, channels: int, orientation: ShardOrientation) -> CoreR
     return rectangle(rows, channels) if orientation is COLUMNS else rectangle(channels, rows)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_parallel_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_parallel_config
 def choose_cores(
     scheme: TensorMemoryLayout,
     board: tuple[int, int],
@@ -140,7 +141,7 @@ def choose_cores(
     return Cores(block_grid(down, across, orientation), BLOCK, orientation)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_output_parallel_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_output_parallel_config
 def output_cores(
     inputs: Cores, board: tuple[int, int], out_channels: int, orientation: ShardOrientation, as_matmul: bool
 ) -> Cores:
@@ -159,7 +160,7 @@ def output_cores(
 # -- alignment --------------------------------------------------------------------------------------------------------
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_input_channels_alignment
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, get_input_channels_alignment
 def channel_alignment(
     scheme: TensorMemoryLayout,
     layout: Layout,
@@ -178,7 +179,7 @@ def channel_alignment(
     return NARROWEST_CHANNELS
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_input_memory_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/conv2d_utils.cpp, determine_input_memory_config
 def input_memory_config(
     scheme: TensorMemoryLayout,
     cores: Cores,

@@ -17,7 +17,7 @@ ALONG_HEIGHT = ALL_ENUMS["SliceTypeEnum"].DRAMSliceHeight
 ALONG_WIDTH = ALL_ENUMS["SliceTypeEnum"].DRAMSliceWidth
 WHOLE = ALL_ENUMS["SliceTypeEnum"].L1Full
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/op_slicing/op_slicing.cpp, threshold_ratio and input_width
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/sliding_window/op_slicing/op_slicing.cpp, threshold_ratio and input_width
 # in best_guess_slice_type
 TALL = 3.0  # ratio of height to width above which a row-major image is sliced along its height
 NARROW = 200  # columns below which a tiled image is sliced along its height
@@ -94,7 +94,7 @@ def choose_slicing(op: Sliceable, given: Slicing | None, free_bytes: int) -> Sli
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/op_slicing/op_slicing.cpp, best_guess_slice_type
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/sliding_window/op_slicing/op_slicing.cpp, best_guess_slice_type
 def best_guess(op: Sliceable) -> SliceType:
     """The preferred dimension: width, because slices overlap less, except for tall or narrow images."""
     height, width = op.input_size

@@ -65,7 +65,7 @@ class Window:
             )
         )
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_transposed_full_input_shape
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_transposed_full_input_shape
     @property
     def padded_size(self) -> Pair:
         """Size of the padded (and dilated, if transposed) image."""
@@ -75,7 +75,7 @@ class Window:
             size + pad + ceil for size, pad, ceil in zip(self.size, self.total_padding, self.ceil_pad)
         )
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_transposed_real_padding
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_transposed_real_padding
     @property
     def spread_padding(self) -> Sides:
         """Padding of the dilated input of a transposed convolution, without output padding."""
@@ -107,7 +107,7 @@ class Window:
     def _rows_per_core(self, cores: int, whole_tiles: bool) -> int:
         return div_up(self.rows, cores * TILE) * TILE if whole_tiles else div_up(self.rows, cores)
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, generate_shard_boundaries and
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, generate_shard_boundaries and
     # generate_max_out_nsticks_per_core
     def halo_rows(self, cores: int, *, whole_tiles: bool = True) -> int:
         """The largest number of padded input pixels per core when the output is distributed over `cores`."""
@@ -116,8 +116,8 @@ class Window:
         beyond = (self.reach[0] - 1) * self.padded_size[1] + self.reach[1] - 1
 
         def window_start(row: int) -> int:
-            number, place = divmod(row, height * width)
-            y, x = divmod(place, width)
+            number, pixel = divmod(row, height * width)
+            y, x = divmod(pixel, width)
             return number * image + y * line + x * step
 
         rows, per_core = self.rows, self._rows_per_core(cores, whole_tiles)
@@ -131,7 +131,7 @@ class Window:
             start = end + 1
         return most
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, generate_sliding_window_op_config
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, generate_sliding_window_op_config
     def index_values(self, cores: int, blocks: tuple[int, ...], *, whole_tiles: bool = True) -> int:
         """Length of the longest index list of a core's readers.
 
@@ -155,7 +155,7 @@ class Window:
             longest = max(longest, length)
         return longest + longest % 2
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_ceil_pad_hw
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/sliding_window/sliding_window.cpp, get_ceil_pad_hw
     def with_ceil_pad(self) -> Window:
         """The same window with the padding of ceil mode, as PyTorch computes it."""
         extra = []

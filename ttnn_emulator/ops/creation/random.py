@@ -31,6 +31,7 @@ from ttnn_emulator.tensors.spec import Spec
 
 GENERATED = frozenset({DataType.BFLOAT16, DataType.FLOAT32})
 SMALLEST, LARGEST = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/manual_seed/device/manual_seed_operation.cpp, user_ids
 LAST_USER = 31
 
 
@@ -133,7 +134,7 @@ def _generated(flow: Flow, make: Any, program: Any = None) -> Plan:
         return values.contiguous()
 
     # The seed is a runtime argument and not part of the program hash.
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/rand/device/rand_program_factory.cpp, rand_seed_for_core
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/rand/device/rand_program_factory.cpp, rand_seed_for_core
     return Plan(flow.spec, compute, reads=(), program=program, is_seeded=True, work=flow.programs)
 
 

@@ -12,6 +12,7 @@ from ttnn_emulator.ops.support.common_checks import into, memory_of, require_on_
 from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/bcast_to/bcast_to.cpp, input_shape
 MOST_DIMENSIONS = 4
 
 

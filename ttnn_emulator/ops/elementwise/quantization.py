@@ -24,6 +24,7 @@ Values = torch.Tensor
 QUANTIZED = frozenset({INT32, UINT8})
 DEQUANTIZED = frozenset({DataType.FLOAT32, DataType.BFLOAT16})
 SCALES = FLOAT_DTYPES - BLOCK_FLOAT_DTYPES
+# tt-metal v0.81.1: tt_metal/hw/ckernels/wormhole_b0/metal/llk_api/llk_sfpu/ckernel_sfpu_quant.h, "saturates at +/-127"
 LARGEST_INT8 = 127
 
 

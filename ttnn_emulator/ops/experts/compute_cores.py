@@ -20,7 +20,7 @@ Cell = tuple[int, int]
 Cells = frozenset[Cell]
 Grid = tuple[int, int]
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/moe_core_placement.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/moe_core_placement.cpp,
 # kMoEComputeMaxTilizeCores, kMoEComputeCombineStripWidth, and the rows of the tilizing cores
 MOST_TILIZING = 4
 STRIP_WIDTH = 2
@@ -52,7 +52,7 @@ def get_moe_combine_cores(
 ) -> list[CoreCoord]:
     """The cores that combine, in their order."""
     count = _count(combine_token_parallel_cores, combine_data_parallel_cores)
-    return [CoreCoord(x, y) for x, y in place(mesh_device, count, hidden_size, mux_core_range_set).combining]
+    return [CoreCoord(x, y) for x, y in placement_of(mesh_device, count, hidden_size, mux_core_range_set).combining]
 
 
 @composite("ttnn.experimental.get_moe_tilize_drain_core")
@@ -65,7 +65,7 @@ def get_moe_tilize_drain_core(
 ) -> CoreCoord:
     """The core that holds indices and scores of experts: the first tilizing core."""
     count = _count(combine_token_parallel_cores, combine_data_parallel_cores)
-    return CoreCoord(*place(mesh_device, count, hidden_size, mux_core_range_set).tilizing[0])
+    return CoreCoord(*placement_of(mesh_device, count, hidden_size, mux_core_range_set).tilizing[0])
 
 
 @composite("ttnn.experimental.get_moe_worker_mcast_bounding_box")
@@ -78,7 +78,7 @@ def get_moe_worker_mcast_bounding_box(
 ) -> CoreRange:
     """The rectangle around all cores of the operation."""
     count = _count(combine_token_parallel_cores, combine_data_parallel_cores)
-    return place(mesh_device, count, hidden_size, mux_core_range_set).box
+    return placement_of(mesh_device, count, hidden_size, mux_core_range_set).box
 
 
 def _count(tokens: int, width: int) -> int:
@@ -86,7 +86,7 @@ def _count(tokens: int, width: int) -> int:
     return tokens * width
 
 
-def place(device: MeshDevice, count: int, hidden_size: int, mux: CoreRangeSet | None) -> Placement:
+def placement_of(device: MeshDevice, count: int, hidden_size: int, mux: CoreRangeSet | None) -> Placement:
     """The ring next to the DRAM banks if the other groups fit, else packed from column 0 on."""
     require_unsigned(hidden_size=hidden_size)
     grid = device.board.grid

@@ -211,8 +211,8 @@ def combine(
                     hits = (table == expert) & open_tokens[:, None]
                     rows = hits.any(1).nonzero().flatten()
                     slots = hits[rows].int().argmax(1)
-                    for place, target in enumerate(group):
-                        bound = rows // each == place
+                    for index, target in enumerate(group):
+                        bound = rows // each == index
                         sent = rows[bound]
                         results[target][slots[bound], sent % each] = made[number % local, sent]
                     if local_reduce:

@@ -24,7 +24,7 @@ from ttnn_emulator.tensors.spec import Spec
 BF16 = DataType.BFLOAT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
 # required_cores
 CORES = 12
 TRIO = 3  # every third core of the ring sends partial products to the two cores after it
@@ -37,7 +37,7 @@ CUT = 2 * OWN_PAIRS * TILE_SIZE  # columns of the input before those of the core
 LAYER_ROWS = (OWN_PAIRS + 1) * TILE_SIZE  # of a bank: one more pair of tiles, whose first row is the bias
 BANK_WIDTH = 2 * TILE_SIZE
 INPUT_BYTES = INNER // TILE_SIZE * TILE_BYTES
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/moe_gate_mm/device/moe_gate_mm_program_factory.cpp,  # noqa: E501
 # cb_specs0
 # 96 weight tiles, one number, one float32 tile, 3 bfloat16 tiles, and twice 4 more.
 BUFFERS = 96 * TILE_BYTES + 4 + 2 * TILE_BYTES + (3 + 4 + 4) * TILE_BYTES
@@ -95,8 +95,8 @@ def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, laye
             tiles.append(groups[-1])
         tiles[-1] = numeric.collected(torch.stack(groups), column_id)
         made = held.reshape(TILE_SIZE, -1).clone()
-        for tile, place in zip(tiles, places):
-            made[:, place * TILE_SIZE : (place + 1) * TILE_SIZE] = tile
+        for tile, column in zip(tiles, places):
+            made[:, column * TILE_SIZE : (column + 1) * TILE_SIZE] = tile
         return made.reshape(output_tensor.shape)
 
     reads = ("input_tensor", "w_tensor", "output_tensor")

@@ -18,9 +18,13 @@ from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/generalized_moe_gate/device/generalized_moe_gate_device_operation.cpp,  # noqa: E501
+# topk
 COUNTS = (4, 6, 8)  # supported numbers of experts per token
 FACE = 16  # a block of 256 experts is the first face of a tile, and nothing else of it is read
 MOST_BLOCKS = 2
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek/moe/generalized_moe_gate/device/generalized_moe_gate_program_descriptor_builder.cpp,  # noqa: E501
+# make_run_cb
 BUFFERS = 6  # tiles per block besides the tensors: three runs, two tilized bfloat16 ones and one of indices
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 BF16 = DataType.BFLOAT16
@@ -132,9 +136,9 @@ def _blocks(values: torch.Tensor, blocks: int, places: list[int]) -> torch.Tenso
     missing = (0, FACE - tiles.shape[-1], 0, FACE - tiles.shape[-2], 0, -tiles.shape[0] % blocks)
     tokens = torch.nn.functional.pad(tiles, missing).reshape(-1, blocks, FACE, FACE)
     made = torch.zeros((len(places), *tokens.shape[1:]), dtype=tokens.dtype)
-    for token, place in enumerate(places):
-        if place < tokens.shape[0]:
-            made[token] = tokens[place]
+    for token, source in enumerate(places):
+        if source < tokens.shape[0]:
+            made[token] = tokens[source]
     return made
 
 
@@ -143,8 +147,8 @@ def _rows(values: np.ndarray, spec: Spec, places: list[int]) -> torch.Tensor:
     made = torch.zeros(spec.shape, dtype=CARRIER[spec.dtype])
     tiles = made.reshape(-1, *made.shape[-2:])
     rows = torch.from_numpy(np.ascontiguousarray(values)).to(made.dtype)
-    for token, place in enumerate(places):
-        if place < tiles.shape[0]:
+    for token, source in enumerate(places):
+        if source < tiles.shape[0]:
             width = min(numeric.KEPT, tiles.shape[-1])
-            tiles[place, 0, :width] = rows[token, :width]
+            tiles[source, 0, :width] = rows[token, :width]
     return made

@@ -17,6 +17,7 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/moe/device/moe_device_operation.cpp, k, input_shape
 BEST = 32  # experts that the gate keeps
 NARROWEST = 64  # logits per row, the width of the sorting network
 BF16 = DataType.BFLOAT16

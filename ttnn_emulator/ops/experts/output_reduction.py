@@ -26,6 +26,8 @@ from ttnn_emulator.tensors.tensor import Tensor
 BF16 = DataType.BFLOAT16
 TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 DTYPES = (BF16, DataType.BFLOAT8_B)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/reduction/deepseek_moe_fast_reduce_nc/device/deepseek_moe_fast_reduce_nc_program_factory.cpp,  # noqa: E501
+# input_granularity
 MOST_AT_ONCE = 8  # tiles that are read together: the largest divisor of the experts up to this
 
 
@@ -69,15 +71,15 @@ def _outputs(tensor: Spec, dim: int, split_size: int, memory: MemoryConfig | Non
     require(tensor.dtype in DTYPES, f"the input must be BFLOAT16 or BFLOAT8_B, not {tensor.dtype}")
     require_tile(tensor)
     require(rank > 2 and tensor.rank > 2, f"the input must have more than 2 dimensions, not {rank}")
-    place = dim + rank if dim < 0 else dim
-    require(0 <= place <= rank - 3, f"dimension {dim} is none before the last two of {rank}")
+    axis = dim + rank if dim < 0 else dim
+    require(0 <= axis <= rank - 3, f"dimension {dim} is none before the last two of {rank}")
     count = width // split_size
     step = count * TILE_SIZE
     require(tensor.padded_shape[-1] % step == 0, f"{tensor.padded_shape[-1]} columns are not a multiple of {step}")
-    require(tensor.shape[place] > 0, "there is nothing to add up")
+    require(tensor.shape[axis] > 0, "there is nothing to add up")
     shape = [*tensor.shape[:-1], split_size]
-    shape[place] = 1
-    return Spec.of(shape, tensor.dtype, Layout.TILE, memory or DRAM_MEMORY_CONFIG), count, place
+    shape[axis] = 1
+    return Spec.of(shape, tensor.dtype, Layout.TILE, memory or DRAM_MEMORY_CONFIG), count, axis
 
 
 def _fault(tensor: Spec, split_size: int) -> ChipFault | None:

@@ -232,7 +232,7 @@ def _packed_gate(
     layers, experts, height, width = shape
     columns = width // TILE_SIZE
     # The permute then returns a view of the tensor that is deallocated next.
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/moe_compute_utils.cpp, stacked and
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/ccl/moe_compute/moe_compute_utils.cpp, stacked and
     # permuted
     require(columns != 1, "the library crashes on weights of one column of tiles: it reads a tensor that it has freed")
     blocks = layout.Blocks(layout.tiles_per_transaction(hidden, columns, has_bias, cores))

@@ -67,10 +67,10 @@ def moe_routing_remap(
             raise ChipFault("the kernel takes all weights for one page, and they lie in several")
         made = []
         for chip, values in enumerate(given):
-            place = chip // columns if cluster_axis == 0 else chip % columns
+            index = chip // columns if cluster_axis == 0 else chip % columns
             # The kernel looks at bit patterns: a weight of -0 is one.
             bits = bits_of(values) if values.is_floating_point() else values
-            found = bits[0].nonzero()[:, 0][place * each : (place + 1) * each]
+            found = bits[0].nonzero()[:, 0][index * each : (index + 1) * each]
             if found.numel() < each:
                 raise ChipFault(
                     f"chip {chip} finds {found.numel()} of its {each} non-zero weights, the kernel goes astray"

@@ -25,13 +25,13 @@ TILE_BYTES = 2 * TILE_SIZE * TILE_SIZE
 
 # -- groups of experts ------------------------------------------------------------------------------------------------
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/reduction/deepseek_grouped_gate/device/deepseek_grouped_gate_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/reduction/deepseek_grouped_gate/device/deepseek_grouped_gate_device_operation.cpp,  # noqa: E501
 # validation
 # The only sizes that the library accepts.
 EXPERTS = 256
 GROUPED = {"n_groups": 8, "summed_experts_per_group": 2, "topk_groups": 4, "n_activated_experts": 8}
 GROUP = EXPERTS // GROUPED["n_groups"]
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/reduction/deepseek_grouped_gate/device/deepseek_grouped_gate_program_factory.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/reduction/deepseek_grouped_gate/device/deepseek_grouped_gate_program_factory.cpp,  # noqa: E501
 # circular buffers and ComputeConfigDescriptor
 GATE_TILES = 90  # tiles of all circular buffers
 # The factory keeps the default fidelity and approximation of ComputeConfigDescriptor.
@@ -103,9 +103,11 @@ def _normalized(core: Core, weights: torch.Tensor, shift: torch.Tensor, scale: t
 
 # -- the router of GPT-OSS --------------------------------------------------------------------------------------------
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/topk_router_gpt/device/topk_router_gpt_device_operation.cpp,
+# num_experts, k
 ROUTED = 128  # experts
 MOST_BEST = 32
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/topk_router_gpt/device/topk_router_gpt_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/topk_router_gpt/device/topk_router_gpt_program_factory.cpp,
 # cores_per_group
 PARTS = 3  # cores that share the inner dimension of one tile of experts
 ROUTER_CORES = PARTS * ROUTED // TILE_SIZE

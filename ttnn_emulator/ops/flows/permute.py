@@ -369,6 +369,7 @@ def _inherited(spec: Spec) -> MemoryConfig:
     return MemoryConfig(config.memory_layout, config.buffer_type)
 
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/data_movement/permute/permute.cpp, permute_impl
 # Permutations that the library composes of transposes, first to last.
 INTERLEAVED_CHAINS: dict[Dims, tuple[Dims, ...]] = {IDENTITY: (), WH: (WH,), HC: (HC,), CN: (CN,)}
 SHARDED_CHAINS: dict[Dims, tuple[Dims, ...]] = {

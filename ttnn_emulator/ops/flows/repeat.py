@@ -23,6 +23,8 @@ from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 ROW_DTYPES = frozenset({DataType.UINT16, DataType.BFLOAT16, DataType.UINT32, DataType.INT32, DataType.FLOAT32})
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/data_movement/repeat/codegen/repeat_codegen_supported.cpp,
+# kShardRowHotspotMinCores
 HOTSPOT_CORES = 8  # from this many shards per row on, the older kernel reads faster
 
 

@@ -27,6 +27,7 @@ Dims = tuple[int, ...]
 
 MOVABLE = frozenset({DataType.BFLOAT16, DataType.FLOAT32, DataType.INT32, DataType.UINT32})
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
+# tt-metal v0.77.0: tt_metal/impl/tensor/spec/layout/page_config.cpp, RECOMMENDED_MEMORY_ALIGNMENT_BYTES
 RECOMMENDED_ROW_BYTES = 64  # row alignment in bytes of shards that the library chooses
 
 

@@ -80,7 +80,7 @@ class Flow:
         return Plan(self.spec, self._copying(), reads=(source,), **keeps)
 
     def _chain(self) -> Step:
-        steps = _without_detour(self.steps)
+        steps = _combined(self.steps)
         if len(steps) == 1:
             return steps[0]
 
@@ -94,7 +94,7 @@ class Flow:
     def _copying(self) -> Step:
         """The chain, with a result that shares no memory with what went in."""
         chain = self._chain()
-        if isinstance(chain, Shortcut) and chain.direct.then is not None:
+        if isinstance(chain, CombinedPermute) and chain.direct.then is not None:
             return chain
         bind = functools.partial(_bind, chain)
 
@@ -141,8 +141,8 @@ class Permuted:
 
 
 @dataclass(frozen=True)
-class Shortcut:
-    """`direct` for carriers of that shape, the original steps for all others."""
+class CombinedPermute:
+    """One permute for carriers of `shape`, the original steps for all others."""
 
     shape: tuple[int, ...]
     direct: Permuted
@@ -160,7 +160,7 @@ def reshaped(shape: tuple[int, ...]) -> Step:
     return Reshaped(tuple(shape))
 
 
-def _without_detour(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def _combined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """A permute of a tensor that gets leading ones and loses them again is a permute of the tensor itself."""
     if len(steps) != 3:
         return steps
@@ -173,4 +173,4 @@ def _without_detour(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     leads = first.shape[:extra] == (1,) * extra and permuted.order[:extra] == tuple(range(extra))
     if extra <= 0 or not leads or tuple(source[dim] for dim in order) != last.shape:
         return steps
-    return (Shortcut(source, Permuted(order, permuted.then), (first, permuted, last)),)
+    return (CombinedPermute(source, Permuted(order, permuted.then), (first, permuted, last)),)

@@ -27,8 +27,10 @@ IMAGE_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
 INTERLEAVED = TensorMemoryLayout.INTERLEAVED
 CORNERS = 4  # pixels around a point
 COORDINATES = 2  # coordinates per grid point: x and y
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/grid_sample/device/grid_sample_device_operation.hpp,
+# PRECOMPUTED_GRID_ELEMENTS_PER_POINT
 PREPARED = {"nearest": 2, "bilinear": 6}  # values per precomputed point: row and column, and four weights
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/rotate/device/rotate_bilinear_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/rotate/device/rotate_bilinear_program_factory.cpp,
 # MAX_TILES_PER_REDUCTION
 WIDEST_ROTATED = 8 * TILE_SIZE  # channels per reduction
 
@@ -68,14 +70,14 @@ def grid_sample(
     for each in (spec.memory_config, grid.memory_config, config):
         require(each.memory_layout in (INTERLEAVED, HEIGHT), f"{each.memory_layout.name} tensors are not supported")
     require(spec.padded_shape[-1] % TILE_SIZE == 0, f"{spec.padded_shape[-1]} channels are not whole tiles")
-    place = _grid_memory(spec, grid, config, mode, sets, batch_output_channels)
-    if mode != "bilinear" and not batch_output_channels and place.shard_spec is not None:
-        rows = place.shard_spec.shape[0]
+    out_memory = _grid_memory(spec, grid, config, mode, sets, batch_output_channels)
+    if mode != "bilinear" and not batch_output_channels and out_memory.shard_spec is not None:
+        rows = out_memory.shard_spec.shape[0]
         require(rows % (numbers // 2) == 0, f"shards of {rows} rows do not hold whole sets of {numbers // 2} points")
     batch, height, width, channels = spec.shape
     _, tall, wide, _ = grid.shape
     shape = (batch, tall, wide, channels * sets) if batch_output_channels else (batch, tall, wide * sets, channels)
-    out = Spec.of(shape, spec.dtype, Layout.ROW_MAJOR, place)
+    out = Spec.of(shape, spec.dtype, Layout.ROW_MAJOR, out_memory)
     settings = math_config(compute_kernel_config, fidelity=MathFidelity.HiFi4, approx=False)
     size = (height, width)
 
@@ -187,9 +189,9 @@ def _prepare_grid(grid: Spec, size: tuple[int, int], mode: str, align_corners: b
 def _prepared(points: torch.Tensor, size: tuple[int, int], mode: str, align_corners: bool) -> torch.Tensor:
     if mode == "nearest":
         places = _places(points, size, align_corners)
-        down, across = (torch.floor(place + 0.5).long() for place in places)
+        down, across = (torch.floor(position + 0.5).long() for position in places)
         if align_corners:  # rounds half away from zero here, half up otherwise
-            down, across = ((place.sign() * torch.floor(place.abs() + 0.5)).long() for place in places)
+            down, across = ((position.sign() * torch.floor(position.abs() + 0.5)).long() for position in places)
         inside = (down >= 0) & (down < size[0]) & (across >= 0) & (across < size[1])
         return _int16_bits(torch.where(inside[..., None], torch.stack([down, across], -1), -1))
     places = _places(points, size, align_corners)
@@ -208,8 +210,8 @@ def _places(points: torch.Tensor, size: tuple[int, int], align_corners: bool) ->
 
 def _weights(places: list[torch.Tensor], size: tuple[int, int]) -> tuple[torch.Tensor, torch.Tensor]:
     """The pixel above and left of every point, and the weights of the four around it, zero outside the image."""
-    firsts = [torch.floor(place) for place in places]
-    down, across = (place - first for place, first in zip(places, firsts))
+    firsts = [torch.floor(position) for position in places]
+    down, across = (position - first for position, first in zip(places, firsts))
     terms = [(1 - down) * (1 - across), (1 - down) * across, down * (1 - across), down * across]
     weights = []
     for number, term in enumerate(terms):

@@ -17,7 +17,7 @@ from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/reduction/integral_image/device/intimg_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/reduction/integral_image/device/intimg_program_factory.cpp,
 # BLOCK_DEPTH and make_dfb
 BLOCK_DEPTH = 48  # rows summed per block before the running sum is added
 # Tiles of circular buffers per core: six buffers of a block's depth, three of two tiles.

@@ -23,7 +23,7 @@ BF16 = DataType.BFLOAT16
 WIDEST_FRAMES = 32  # frames per unit of work with wide rows
 CENTRE = 128.0  # of chroma
 # Shares of red and blue in luma, by the recommendations of the ITU.
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/rgb_to_yuv/rgb_to_yuv.hpp, kr
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/rgb_to_yuv/rgb_to_yuv.hpp, kr
 SHARES = {"BT601": (0.299, 0.114), "BT709": (0.2126, 0.0722), "BT2020": (0.2627, 0.0593)}
 # Range of luma, its offset, range of chroma.
 RANGES = {"Full": (255.0, 0.0, 255.0), "Limited": (219.0, 16.0, 224.0)}

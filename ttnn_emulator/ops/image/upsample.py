@@ -101,8 +101,8 @@ def enlarge_image(
     tall = math.floor(np.float32(height) * np.float32(scale[0]))
     wide = math.floor(np.float32(width) * np.float32(scale[1]))
     dtype = DataType.BFLOAT16 if spec.dtype is DataType.BFLOAT8_B or mode == "bilinear" else spec.dtype
-    place = _output_memory(spec, memory_config, scale, mode, by_whole_factors, (batch, tall, wide))
-    out = Spec.of((batch, tall, wide, channels), dtype, Layout.ROW_MAJOR, place)
+    out_memory = _output_memory(spec, memory_config, scale, mode, by_whole_factors, (batch, tall, wide))
+    out = Spec.of((batch, tall, wide, channels), dtype, Layout.ROW_MAJOR, out_memory)
     require(
         by_whole_factors or spec.page_bytes == out.page_bytes,
         f"pages of the input, {spec.page_bytes} B, and of the output, {out.page_bytes} B, must be equal",

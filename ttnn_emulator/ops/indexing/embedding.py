@@ -183,9 +183,9 @@ def add_rows(
         for start in range(0, len(places), TILE_SIZE):
             block = range(start, min(start + TILE_SIZE, len(places)))
             for row in block:
-                place = places[row]
-                if place < count:
-                    sums[place] = vector_unit.store_bf16(vector_unit.add(given[row], sums[place]))
+                row_of_table = places[row]
+                if row_of_table < count:
+                    sums[row_of_table] = vector_unit.store_bf16(vector_unit.add(given[row], sums[row_of_table]))
             if dtype is DataType.BFLOAT8_B:  # the sums go back to memory after every 32 rows
                 touched = sorted({places[row] for row in block if places[row] < count})
                 packed = device_pack_block_float(torch.from_numpy(sums[touched]), dtype)

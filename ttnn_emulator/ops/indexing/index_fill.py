@@ -131,9 +131,9 @@ def replace_slices(batch_id: Spec, a: Spec, b: Spec, memory_config: MemoryConfig
 
     def compute(ids: torch.Tensor, values: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
         result = values.clone()
-        for number, place in enumerate(ids.reshape(-1).tolist()):
-            if 0 <= place < size:
-                result.select(dim, place).copy_(given.select(dim, number))
+        for number, target in enumerate(ids.reshape(-1).tolist()):
+            if 0 <= target < size:
+                result.select(dim, target).copy_(given.select(dim, number))
         return result
 
     return Plan(out, compute)

@@ -15,6 +15,8 @@ from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/isin/device/kernels/dataflow/isin_reader.cpp,
+# output_subchunk_ptr
 TRUE = 0xFFFFFFFF  # result of isin for an element of the set
 
 
@@ -32,9 +34,9 @@ def nonzero(input_tensor: Spec, *, memory_config: MemoryConfig | None = None) ->
     )
     needed, room = 2 * round_up(spec.volume * 16, 32), current_board().l1_bytes
     require(needed <= room, f"the indices need {needed} B of {room} B of L1")
-    place = MemoryConfig(TensorMemoryLayout.INTERLEAVED, config.buffer_type)
-    count = Spec.of((1, 1, 1, 8), DataType.UINT32, Layout.ROW_MAJOR, place)
-    indices = Spec.of((1, 1, 1, spec.volume * 4), DataType.UINT32, Layout.ROW_MAJOR, place)
+    interleaved = MemoryConfig(TensorMemoryLayout.INTERLEAVED, config.buffer_type)
+    count = Spec.of((1, 1, 1, 8), DataType.UINT32, Layout.ROW_MAJOR, interleaved)
+    indices = Spec.of((1, 1, 1, spec.volume * 4), DataType.UINT32, Layout.ROW_MAJOR, interleaved)
 
     def compute(values: torch.Tensor) -> list[torch.Tensor]:
         magnitude = bits_of(values) & 0x7FFFFFFF if values.is_floating_point() else values

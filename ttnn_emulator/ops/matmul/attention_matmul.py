@@ -20,6 +20,8 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/matmul/group_attn_matmul/device/group_attn_matmul_device_operation.cpp,  # noqa: E501
+# bshape
 USERS = 32
 
 

@@ -23,6 +23,7 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec
 
+# tt-metal v0.77.0: tt_metal/hw/inc/internal/tt-1xx/blackhole/tensix_types.h, DEST_REGISTER_FULL_SIZE
 DEST_TILES = 16  # 32 × 32 tiles of 16-bit values in the whole destination register
 
 

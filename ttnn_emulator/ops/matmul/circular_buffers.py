@@ -12,7 +12,11 @@ from ttnn_emulator.ops.matmul.selection_inputs import HEIGHT
 from ttnn_emulator.tensors.shapes import Tile, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-L1_VARIABLES = 64  # bytes for semaphores on cores that send shards
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_2d_program_factory.cpp,
+# "Local L1 to store temp vars"
+L1_VARIABLES = 64  # bytes for variables on cores that send shards
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_1d_program_factory.cpp,
+# sync_cb_page_bytes
 SIGNAL = 16  # bytes of a circular buffer that synchronises the kernels of a core
 
 
@@ -46,13 +50,13 @@ def circular_buffers(
     return _TOTALS[program.kind](of, program, sizes, output, bias)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_program_factory.cpp, circular
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_program_factory.cpp, circular
 # buffers
 def _multi_core(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     return 2 * (sizes.in0 + sizes.in1 + sizes.out)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_optimized_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_optimized_program_factory.cpp,
 # circular buffers
 def _reuse(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     rows = min(program.per_core_M, of.rows())
@@ -74,7 +78,7 @@ def _outputs(block: int, whole: int, sizes: Sizes, output: Spec, *, separate: bo
     return out if sizes.shares_out and not separate else out + block * sizes.between
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_2d_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_2d_program_factory.cpp,
 # circular buffers; the 1D program sizes its own alike
 def _multicast(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     layout = of.a.memory_config.memory_layout
@@ -111,7 +115,7 @@ def _one_dimensional(of: Operands, program: Program, sizes: Sizes, output: Spec,
     return (_gathered if program.gather_in0 else _multicast)(of, program, sizes, output, bias)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_1d_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_1d_program_factory.cpp,
 # process_gather_in0_program_and_create_override_variables
 def _gathered(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     """The other cores' shards of in0, double-buffered weight blocks from DRAM, partial sums, two signal buffers."""
@@ -131,7 +135,7 @@ def _extracts(of: Operands, program: Program) -> bool:
     return of.inner != program.in0_block_w or several
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_batched_hs_dram_sharded_program_factory.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_batched_hs_dram_sharded_program_factory.cpp,  # noqa: E501
 # circular buffers
 def _batched_dram_sharded(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     """The output shard is computed in a circular buffer of its own, then copied into the output tensor."""

@@ -20,8 +20,10 @@ from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/matmul_decode/device/matmul_decode_device_operation.cpp,
+# M_tiles
 MOST_TILES = 8  # tiles in a column of the result, limited by the destination register
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/matmul_decode/device/full_width_sharded_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/matmul_decode/device/full_width_sharded_program_factory.cpp,
 # math_fidelity; the batched and the partial factory set the same
 MATH = MathConfig(MathFidelity.HiFi4, fp32_acc=False, approx=False)
 WIDTH_SHARDED = TensorMemoryLayout.WIDTH_SHARDED

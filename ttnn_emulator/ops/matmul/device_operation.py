@@ -30,6 +30,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/common/unary_op_utils.cpp, string_to_unary_with_param
 # Activations that the kernels can fuse, with their default parameters.
 FUSABLE: dict[str, tuple[float, ...]] = {
     "relu": (),
@@ -63,7 +64,7 @@ class Asked(NamedTuple):
     delivery: Delivery | None = None
 
 
-class Place(NamedTuple):
+class Target(NamedTuple):
     """Inputs of the program choice besides specs: the chip and its free L1."""
 
     arch: Arch
@@ -84,24 +85,24 @@ class Multiplication:
     needs: int
 
 
-def place_of(device: Any) -> Place:
+def target_of(device: Any) -> Target:
     """The chip with its currently free L1."""
     memory = device.memories[BufferType.L1]
     lowest = memory.lowest_used_address
-    empty = empty_place(device)
+    empty = empty_target(device)
     return empty if lowest is None else empty._replace(space=lowest - memory.base)
 
 
-_empty_places: weakref.WeakKeyDictionary[Any, Place] = weakref.WeakKeyDictionary()
+_empty_targets: weakref.WeakKeyDictionary[Any, Target] = weakref.WeakKeyDictionary()
 
 
-def empty_place(device: Any) -> Place:
+def empty_target(device: Any) -> Target:
     """The chip with all of its L1 free."""
-    found = _empty_places.get(device)
+    found = _empty_targets.get(device)
     if found is None:
         board: Board = device.board
         space = device.memories[BufferType.L1].bank_bytes
-        found = _empty_places[device] = Place(board.arch, board.grid, space, board.dram_alignment)
+        found = _empty_targets[device] = Target(board.arch, board.grid, space, board.dram_alignment)
     return found
 
 
@@ -112,7 +113,7 @@ def kernel_config(given: Any) -> tuple[MathConfig | None, bool]:
     return math_config(given), bool(given.dst_full_sync_en)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/matmul_device_operation.cpp, math_fidelity, increase_fidelity
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/matmul_device_operation.cpp, math_fidelity, increase_fidelity
 # and are_inputs_32F
 def default_math(of: Operands, asked: Asked, dtype: DataType, arch: Arch) -> MathConfig:
     """Fidelity and accumulation when no compute kernel config is given."""
@@ -131,7 +132,7 @@ def default_math(of: Operands, asked: Asked, dtype: DataType, arch: Arch) -> Mat
 
 
 def chosen_program(
-    of: Operands, asked: Asked, math: MathConfig, dtype: DataType, bias: Spec | None, place: Place
+    of: Operands, asked: Asked, math: MathConfig, dtype: DataType, bias: Spec | None, target: Target
 ) -> Any:
     """The program, and its estimated L1 use."""
     if asked.program is not None:
@@ -145,8 +146,8 @@ def chosen_program(
         asked.core_grid,
         asked.activation,
         asked.batched,
-        place.grid,
-        place.space,
+        target.grid,
+        target.space,
     )
     return choose(choice), choice.needs
 
@@ -169,7 +170,7 @@ def _with_output(asked: Asked, output: Spec | None) -> Asked:
 
 @functools.lru_cache(maxsize=4096)
 def multiplication(
-    a: Spec, b: Spec, bias: Spec | None, asked: Asked, output: Spec | None, place: Place
+    a: Spec, b: Spec, bias: Spec | None, asked: Asked, output: Spec | None, target: Target
 ) -> Multiplication:
     """Check the arguments as the library does, and plan the matmul."""
     of = Operands(a, b, asked.transpose_a, asked.transpose_b)
@@ -177,22 +178,22 @@ def multiplication(
     require(asked.core_grid is None or asked.program is None, "give a core_grid or a program_config, not both")
     asked = _with_output(asked, output)
     dtype = asked.dtype or a.dtype
-    math = asked.math or default_math(of, asked, dtype, place.arch)
+    math = asked.math or default_math(of, asked, dtype, target.arch)
     tile = output_tile(of, asked.memory_config, asked.tile, output.tile if output is not None else None)
     broadcasts = _broadcasts(of, asked.program)
     require_operands(of)
-    program, needs = chosen_program(of, asked, math, dtype, bias, place)
+    program, needs = chosen_program(of, asked, math, dtype, bias, target)
     if asked.delivery is not None and program.kind is Kind.MCAST_1D:  # other kinds read the weight in place
         require(program.gather_in0, "without gather_in0, weights come from senders in DRAM, not from worker cores")
         program = replace(program, delivery=asked.delivery)
     require(
-        program.num_workers_per_dram_bank == 1 or place.arch is Arch.BLACKHOLE,
-        f"{place.arch} has one worker a DRAM bank, not {program.num_workers_per_dram_bank}",
+        program.num_workers_per_dram_bank == 1 or target.arch is Arch.BLACKHOLE,
+        f"{target.arch} has one worker a DRAM bank, not {program.num_workers_per_dram_bank}",
     )
     spec = output
     if spec is None:
         shape = output_shape(of.a_shape, of.b_shape)
-        spec = output_spec(of, program, shape, dtype, asked.memory_config, tile, place.grid)
+        spec = output_spec(of, program, shape, dtype, asked.memory_config, tile, target.grid)
     require_program(
         of,
         program,
@@ -200,11 +201,11 @@ def multiplication(
         bias,
         broadcasts=broadcasts,
         dest_tiles=dest_tiles(math, asked.full_sync, tile),
-        device_grid=place.grid,
+        device_grid=target.grid,
         dtype=dtype,
     )
     kernel = kernel_of(of, program, math, dtype, bias is not None)
-    l1_bytes = circular_buffers(of, program, kernel.between, spec, bias, place.dram_alignment)
+    l1_bytes = circular_buffers(of, program, kernel.between, spec, bias, target.dram_alignment)
     return Multiplication(of, program, kernel, spec, l1_bytes, needs)
 
 
@@ -308,11 +309,11 @@ def run(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output: Tensor 
         asked,
         output._spec if output is not None else None,
     )
-    how = multiplication(*specs, empty_place(device))
+    how = multiplication(*specs, empty_target(device))
     if how.needs:
-        place = place_of(device)
-        if how.needs >= place.space:
-            how = multiplication(*specs, place)
+        target = target_of(device)
+        if how.needs >= target.space:
+            how = multiplication(*specs, target)
     if how.program.kind is Kind.BATCHED_DRAM_SHARDED:  # not in the plan: grids that differ only in order share one
         require_shards_near_banks(device.board, a.memory_config(), asked.memory_config)
     return multiply(a, b, bias, output, how)

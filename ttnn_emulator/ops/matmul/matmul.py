@@ -19,8 +19,8 @@ from ttnn_emulator.ops.matmul.device_operation import (
     default_math,
     is_full_block_bias,
     kernel_config,
-    place_of,
     run,
+    target_of,
 )
 from ttnn_emulator.ops.matmul.operands import Operands, height_of, is_batched, output_shape
 from ttnn_emulator.ops.matmul.program_configs import TRANSPOSES_ITSELF, Kind, Program, program_of
@@ -248,10 +248,10 @@ def _adjusted(
     """Transpose operands that the program cannot transpose, and view a vector on the right as a column."""
     require(a._device is not None, "the first operand must be on a device")
     of = Operands(a._spec, b._spec, asked.transpose_a, asked.transpose_b)
-    place = place_of(a._device)
+    target = target_of(a._device)
     dtype = asked.dtype or (output.dtype if output is not None else a.dtype)
-    math = asked.math or default_math(of, asked, dtype, place.arch)
-    program, _ = chosen_program(of, asked, math, dtype, bias._spec if bias is not None else None, place)
+    math = asked.math or default_math(of, asked, dtype, target.arch)
+    program, _ = chosen_program(of, asked, math, dtype, bias._spec if bias is not None else None, target)
     manually = program.kind not in TRANSPOSES_ITSELF
     if asked.transpose_a and manually:
         a = ttnn.transpose(a, -1, -2, memory_config=a.memory_config())

@@ -26,6 +26,8 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile, div_up, round_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/minimal_matmul/device/minimal_matmul_program_factory.cpp,
+# M_block_tiles
 BLOCK = 8  # default block size in tiles, in each dimension
 PAIR = 2 * TILE_SIZE
 SILU = Activation("silu")

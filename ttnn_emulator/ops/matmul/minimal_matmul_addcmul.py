@@ -48,7 +48,7 @@ def dit_minimal_matmul_addcmul_fused(
     _require_ternary(input, weight, residual, gate)
     if blocks is not None:
         require_blocks(blocks, math, bool(compute_kernel_config and compute_kernel_config.dst_full_sync_en))
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/minimal_matmul/device/minimal_matmul_program_factory.cpp,
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/minimal_matmul/device/minimal_matmul_program_factory.cpp,
     # ternary_a_data_format
     require(residual.dtype is weight.dtype, f"the residual is {residual.dtype}, the weight {weight.dtype}")
     width = weight.shape[-1]

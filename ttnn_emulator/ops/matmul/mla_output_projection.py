@@ -34,7 +34,7 @@ LAYER_ROWS = max(BANK_TILES) * TURNS * TILE_SIZE  # rows of a layer per bank, in
 BANK_WIDTH = COLLECTORS * TILE_SIZE
 INPUT_BYTES = INNER // TILE_SIZE * TILE_BYTES
 OUTPUT_BYTES = TURNS * TILE_BYTES
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek/mla/matmul_wo/device/matmul_wo_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek/mla/matmul_wo/device/matmul_wo_program_factory.cpp,
 # circular buffers
 # 42 bfloat8_b weight tiles, 28 tiles of partial sums, 48 tiles of partial sums to add.
 BUFFERS = 42 * 1088 + (28 + 48) * TILE_BYTES
@@ -93,8 +93,8 @@ def _collected(product: torch.Tensor, out: Spec) -> torch.Tensor:
     places = shard_numbers(out, _collectors())
     tiles = product.reshape(-1, TURNS, COLLECTORS, TILE_SIZE)
     made = torch.empty(tiles.shape[0], COLLECTORS, TURNS, TILE_SIZE)
-    for number, place in enumerate(places):
-        made[:, place] = tiles[:, :, number]
+    for number, column in enumerate(places):
+        made[:, column] = tiles[:, :, number]
     rows = made.reshape(-1, COLUMNS)
     missing = out.volume // COLUMNS - rows.shape[0]
     return torch.nn.functional.pad(rows, (0, 0, 0, missing)).reshape(out.shape)

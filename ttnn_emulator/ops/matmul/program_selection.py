@@ -30,7 +30,7 @@ from ttnn_emulator.tensors.memory_config import ShardSpec
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # generate_matmul_program_config
 def choose(choice: Choice) -> Program:
     """The selected program, validated as the library validates its own selection."""
@@ -61,7 +61,7 @@ def _require_sound(program: Program, device_grid: tuple[int, int]) -> None:
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # create_simple_matmul_program_config
 def _plain(choice: Choice, grid: tuple[int, int] | None = None) -> Program:
     """Select without a core grid and with an interleaved first operand."""
@@ -157,17 +157,14 @@ def _plain_in_two_dimensions(
         out_h, out_w, in0_block_w = choice.out_block(per_core_M, per_core_N, inner, shrink_inner=True)
     else:
         out_h, out_w = per_core_M, per_core_N = min(per_core, of.rows()), min(per_core, of.columns)
-    sub_h, sub_w = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
+    subblock = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
     return Program(
         Kind.MCAST_2D,
         grid,
         in0_block_w,
-        sub_h,
-        sub_w,
-        out_h,
-        out_w,
-        per_core_M,
-        per_core_N,
+        *subblock,
+        *(out_h, out_w),
+        *(per_core_M, per_core_N),
         transpose_mcast=transpose_mcast,
         fuse_batch=output.is_sharded() and of.batch_b == 1,
     )
@@ -177,7 +174,7 @@ def _is_column_major(of: Operands) -> bool:
     return shard_of(of.a.memory_config).orientation is ShardOrientation.COL_MAJOR
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_mcast_1d_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_mcast_1d_config
 def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None) -> Program:
     """The 1D multicast program: one operand is multicast to all cores, the other is distributed over them."""
     of = choice.operands
@@ -200,23 +197,20 @@ def _one_dimensional(choice: Choice, *, mcast_in0: bool, shard: ShardSpec | None
         per_core_M, per_core_N = div_up(div_up(height, columns * rows), tile_h), width // tile_w
     inner = 2 if of.inner % 2 == 0 else 1
     out_h, out_w, _ = choice.out_block(per_core_M, per_core_N, inner)
-    sub_h, sub_w = tall_subblock(out_h, out_w, choice.fp32_acc)
+    subblock = tall_subblock(out_h, out_w, choice.fp32_acc)
     return Program(
         Kind.MCAST_1D,
         (columns, rows),
         inner,
-        sub_h,
-        sub_w,
-        out_h,
-        out_w,
-        per_core_M,
-        per_core_N,
+        *subblock,
+        *(out_h, out_w),
+        *(per_core_M, per_core_N),
         fuse_batch=fuse_batch,
         mcast_in0=mcast_in0,
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # create_matmul_program_config
 def _on_grid(choice: Choice, fused: UnaryWithParam | None) -> Program:
     """Select for a core grid from the user, or for a sharded first operand in the general case."""
@@ -257,12 +251,9 @@ def _on_grid(choice: Choice, fused: UnaryWithParam | None) -> Program:
         Kind.MCAST_2D,
         grid,
         step,
-        sub_h if sub_w == columns else 1,
-        sub_w,
-        out_h,
-        out_w,
-        rows,
-        columns,
+        *(sub_h if sub_w == columns else 1, sub_w),
+        *(out_h, out_w),
+        *(rows, columns),
         transpose_mcast=by_block and _is_column_major(of),
         fuse_batch=True,
         fused_activation=fused,
@@ -286,7 +277,7 @@ def _batched_on_grid(choice: Choice, grid: tuple[int, int], fused: UnaryWithPara
     return Program(Kind.REUSE, grid, step, sub_h, sub_w, per_core_M=rows, per_core_N=columns)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # create_matmul_1d_systolic_array_program_config
 def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | None) -> Program:
     """1D multicast over all cores as a line."""
@@ -305,24 +296,21 @@ def _systolic(choice: Choice, grid: tuple[int, int], fused: UnaryWithParam | Non
         step -= 1
     rows, columns = (div_up(rows, cores), columns) if tall else (rows, div_up(columns, cores))
     out_h, out_w, _ = choice.out_block(rows, columns, step)
-    sub_h, sub_w = wide_subblock(out_h, out_w, choice.fp32_acc)
+    subblock = wide_subblock(out_h, out_w, choice.fp32_acc)
     return Program(
         Kind.MCAST_1D,
         grid,
         step,
-        sub_h,
-        sub_w,
-        out_h,
-        out_w,
-        rows,
-        columns,
+        *subblock,
+        *(out_h, out_w),
+        *(rows, columns),
         fuse_batch=True,
         fused_activation=fused,
         mcast_in0=not tall,
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_program_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_program_config
 def _from_shards(choice: Choice) -> Program:
     """Select from the shards of the first operand."""
     of, output = choice.operands, choice.memory_config
@@ -352,17 +340,14 @@ def _from_shards(choice: Choice) -> Program:
         out_h, out_w, _ = choice.out_block(rows, columns, step)
         if output.is_sharded() and out_w != columns:
             out_h = 1
-        sub_h, sub_w = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
+        subblock = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
         return Program(
             Kind.MCAST_1D,
             grid,
             step,
-            sub_h,
-            sub_w,
-            out_h,
-            out_w,
-            rows,
-            columns,
+            *subblock,
+            *(out_h, out_w),
+            *(rows, columns),
             fuse_batch=True,
             mcast_in0=layout is WIDTH,
             allowed_worker_cores=CoreRangeSet([box]),
@@ -379,17 +364,14 @@ def _from_shards(choice: Choice) -> Program:
     step = math.gcd(shard_w, inner) if across == inner // shard_w else 1
     rows, columns = div_up(rows, down), div_up(of.columns, across)
     out_h, out_w, _ = choice.out_block(rows, columns, step)
-    sub_h, sub_w = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
+    subblock = tall_subblock(out_h, out_w, choice.fp32_acc, one_row=output.is_sharded())
     return Program(
         Kind.MCAST_2D,
         grid,
         step,
-        sub_h,
-        sub_w,
-        out_h,
-        out_w,
-        rows,
-        columns,
+        *subblock,
+        *(out_h, out_w),
+        *(rows, columns),
         transpose_mcast=transpose_mcast,
         fuse_batch=True,
     )

@@ -20,13 +20,13 @@ HEIGHT, WIDTH, BLOCK = (
     TensorMemoryLayout.BLOCK_SHARDED,
 )
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, SUBBLOCK_HW_CHOICES
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, SUBBLOCK_HW_CHOICES
 # In order of decreasing size, as (height, width), or as (width, height) for callers that prefer wide subblocks.
 SUBBLOCKS = (
     *((4, 2), (2, 4), (8, 1), (1, 8), (7, 1), (1, 7), (3, 2), (2, 3), (6, 1), (1, 6)),
     *((5, 1), (1, 5), (2, 2), (4, 1), (1, 4), (3, 1), (1, 3), (2, 1), (1, 2), (1, 1)),
 )
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
 # NARROW_SHAPE_RATIO_THRESHOLD in is_narrow_shape
 NARROW_RATIO = 8
 UINT32 = 0xFFFFFFFF
@@ -58,7 +58,7 @@ class Choice:
             return default_tile_bytes(DataType.FLOAT32)
         return max(default_tile_bytes(DataType.BFLOAT16), default_tile_bytes(self.dtype))
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, can_cbs_fit_in_l1
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, can_cbs_fit_in_l1
     def fits(self, rows: int, columns: int, inner: int) -> bool:
         """Whether an output block of rows × columns tiles, with inner blocks of `inner` tiles, is estimated to fit."""
         of = self.operands
@@ -78,7 +78,7 @@ class Choice:
             return True
         return False
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp,
     # get_multi_dim_per_core_factor
     def out_block(self, rows: int, columns: int, inner: int, *, shrink_inner: bool = False) -> tuple[int, int, int]:
         """The largest output block (rows, columns) that fits, and its inner block.
@@ -117,7 +117,7 @@ def shard_of(config: MemoryConfig) -> ShardSpec:
     return config.shard_spec
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_subblock_sizes
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_subblock_sizes
 def wide_subblock(rows: int, columns: int, fp32_acc: bool) -> tuple[int, int]:
     """The largest subblock (height, width) that divides the block, preferring width."""
     for width, height in SUBBLOCKS:
@@ -126,7 +126,7 @@ def wide_subblock(rows: int, columns: int, fp32_acc: bool) -> tuple[int, int]:
     return 1, 1
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_subblock_params
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, get_matmul_subblock_params
 def tall_subblock(rows: int, columns: int, fp32_acc: bool, *, one_row: bool = False) -> tuple[int, int]:
     """The same, preferring height; `one_row` requires a full row of the block, or else a single tile."""
     for height, width in SUBBLOCKS:
@@ -139,7 +139,7 @@ def tall_subblock(rows: int, columns: int, fp32_acc: bool, *, one_row: bool = Fa
     return 1, 1
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, is_narrow_shape
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/config/matmul_program_config.cpp, is_narrow_shape
 def is_narrow(height: int, width: int, all_dram: bool) -> bool:
     if (height // width if height > width else width // height) > NARROW_RATIO:
         return True

@@ -13,6 +13,7 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.spec import Spec
 
 TILE = 32
+# tt-metal v0.77.0: ttnn/api/ttnn/tensor/types.hpp, MAX_NUM_DIMENSIONS
 MAX_DIMS = 8
 BFLOAT16 = (DataType.BFLOAT16,)
 
@@ -72,7 +73,7 @@ def require_output(spec: Spec, output: Spec | None, dim: int, keepdim: bool) -> 
     for shape, given in ((spec.padded_shape, output.padded_shape), (spec.shape, output.shape)):
         have = tuple(given) if in_tile else (*given[:dim], 1, *given[dim:])
         require(len(have) <= len(shape), f"the output has rank {len(given)}, too many for {list(shape)}")
-        fits = all(place == dim or shape[place] == size for place, size in enumerate(have))
+        fits = all(axis == dim or shape[axis] == size for axis, size in enumerate(have))
         require(fits, f"the output has shape {list(given)}, which does not fit {list(shape)} without {dim}")
 
 

@@ -88,7 +88,7 @@ def _folded(
     for down in range(kernel[0]):
         for across in range(kernel[1]):
             top, left = down * dilation[0], across * dilation[1]
-            place = sums[:, :, top : top + reach[0] : stride[0], left : left + reach[1] : stride[1]]
-            place += patches[:, :, down, across]
+            window = sums[:, :, top : top + reach[0] : stride[0], left : left + reach[1] : stride[1]]
+            window += patches[:, :, down, across]
     sums = sums[:, :, padding[0] : padding[0] + size[0], padding[1] : padding[1] + size[1]]
     return pad(sums, (0, size[1] - sums.shape[3], 0, size[0] - sums.shape[2]))

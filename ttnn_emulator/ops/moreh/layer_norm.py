@@ -27,8 +27,8 @@ def _of(places: Sequence[int], count: int) -> Callable[[list[Any]], list[Any]]:
 
     def wrap(tensors: list[Any]) -> list[Any]:
         row: list[Any] = [None] * count
-        for place, tensor in zip(places, tensors):
-            row[place] = tensor
+        for index, tensor in zip(places, tensors):
+            row[index] = tensor
         return row
 
     return wrap
@@ -42,18 +42,18 @@ def _plan(
     reads: Sequence[str],
 ) -> Plan:
     """A plan of several optional outputs; preallocated ones receive the result."""
-    places = [place for place, spec in enumerate(outputs) if spec is not None]
+    places = [index for index, spec in enumerate(outputs) if spec is not None]
     shapes = [spec.shape for spec in outputs if spec is not None]
 
     def run(*values: torch.Tensor | None) -> list[torch.Tensor]:
         made = compute(*values)
-        return [made[place].reshape(shape) for place, shape in zip(places, shapes)]  # type: ignore[union-attr]
+        return [made[index].reshape(shape) for index, shape in zip(places, shapes)]  # type: ignore[union-attr]
 
     return Plan(
         [spec for spec in outputs if spec is not None],
         run,
         reads=tuple(reads),
-        into=tuple(names[place] if given[place] is not None else None for place in places),
+        into=tuple(names[index] if given[index] is not None else None for index in places),
         wrap=_of(places, len(outputs)),
     )
 
@@ -213,11 +213,11 @@ def _require_groups(groups: int, *sizes: tuple[int, str]) -> None:
         require(size % groups == 0, f"{size} channels of {name} are not a multiple of num_groups, {groups}")
 
 
-def _channels(spec: Spec | None, name: str, place: int) -> tuple[tuple[int, str], ...]:
+def _channels(spec: Spec | None, name: str, index: int) -> tuple[tuple[int, str], ...]:
     if spec is None:
         return ()
-    sizes = spec.padded_shape if place == 1 else spec.shape
-    return ((sizes[place], name),)
+    sizes = spec.padded_shape if index == 1 else spec.shape
+    return ((sizes[index], name),)
 
 
 def _group_blocks(spec: Spec, groups: int) -> Blocks:
@@ -343,9 +343,9 @@ def group_norm_weight_gradients(
     _require_group_backward(output_grad, input_tensor, mean, rstd, num_groups, others)
     channels = input_tensor.shape[1]
     outputs: list[Spec | None] = [None, None]
-    for place, (given, memory) in enumerate(((gamma_grad, gamma_memory), (beta_grad, beta_memory))):
-        if wanted[place]:
-            outputs[place] = given if given is not None else tiled(output_grad, (1, 1, 1, channels), memory)
+    for index, (given, memory) in enumerate(((gamma_grad, gamma_memory), (beta_grad, beta_memory))):
+        if wanted[index]:
+            outputs[index] = given if given is not None else tiled(output_grad, (1, 1, 1, channels), memory)
     blocks, config = _group_blocks(input_tensor, num_groups), settings_of(compute_kernel_config)
 
     def compute(dy, x, average, inverse):

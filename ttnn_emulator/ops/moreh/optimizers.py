@@ -34,15 +34,15 @@ def _updates(
         spec if spec is not None else (tiled(param, param.shape, memory) if want else None)
         for spec, want, memory in zip(given, wanted, memories)
     ]
-    places = [place for place, spec in enumerate(specs) if spec is not None]
+    places = [index for index, spec in enumerate(specs) if spec is not None]
 
     def wrap(tensors: list[Any]) -> list[Any]:
         row: list[Any] = [None] * len(specs)
-        for place, tensor in zip(places, tensors):
-            row[place] = tensor
+        for index, tensor in zip(places, tensors):
+            row[index] = tensor
         return row
 
-    targets = tuple(names[place] if given[place] is not None else None for place in places)
+    targets = tuple(names[index] if given[index] is not None else None for index in places)
     return [spec for spec in specs if spec is not None], {"into": targets, "wrap": wrap}
 
 

@@ -26,8 +26,10 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.77.0: ttnn/api/ttnn/tensor/types.hpp, MAX_NUM_DIMENSIONS without the two of a matrix
 MAX_BATCH_DIMS = 6
 DOT_DTYPES = frozenset({DataType.BFLOAT16, DataType.BFLOAT8_B})
+# tt-metal v0.77.0: tech_reports/matrix_engine/matrix_engine.md, "Math Fidelity"
 LOFI_BITS = 5  # bits of an operand in source register A
 
 

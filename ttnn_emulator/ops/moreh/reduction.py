@@ -39,10 +39,10 @@ def _reduced(
     memory_config: Any,
     compute: Any,
 ) -> Plan:
-    place = dim - spec.rank
+    axis = dim - spec.rank
     out = output if output is not None else tiled(spec, kept_shape(spec.shape, dim, keepdim), memory_config)
     return Plan(
-        out, lambda x: compute(x, place).reshape(out.shape), reads=("input_tensor",), into=into(output, "output")
+        out, lambda x: compute(x, axis).reshape(out.shape), reads=("input_tensor",), into=into(output, "output")
     )
 
 
@@ -61,7 +61,7 @@ def sum_along(
     require_dim(input_tensor, dim)
     require_output(input_tensor, output, dim, keepdim)
     config = settings_of(compute_kernel_config)
-    compute = lambda x, place: numeric.summed(x, place, config)  # noqa: E731
+    compute = lambda x, axis: numeric.summed(x, axis, config)  # noqa: E731
     return _reduced(input_tensor, output, dim, keepdim, memory_config, compute)
 
 
@@ -82,7 +82,7 @@ def mean_along(
     require_dim(input_tensor, dim)
     require_output(input_tensor, output, dim, keepdim)
     config = settings_of(compute_kernel_config)
-    compute = lambda x, place: numeric.summed(x, place, config, mean=True)  # noqa: E731
+    compute = lambda x, axis: numeric.summed(x, axis, config, mean=True)  # noqa: E731
     return _reduced(input_tensor, output, dim, keepdim, memory_config, compute)
 
 
@@ -103,7 +103,7 @@ def norm_along(
     require(0 <= dim < rank, f"dimension {dim} is not between 0 and {rank - 1}")
     require_output(input_tensor, output, dim, keepdim)
     config = settings_of(compute_kernel_config)
-    compute = lambda x, place: numeric.extreme_norm(x, place, power, config)  # noqa: E731
+    compute = lambda x, axis: numeric.extreme_norm(x, axis, power, config)  # noqa: E731
     return _reduced(input_tensor, output, dim, keepdim, memory_config, compute)
 
 
@@ -121,8 +121,8 @@ def moreh_sum(input, dim=None, *, keepdim=False, output=None, memory_config=None
         made = sum_along(flat, 1, keepdim, output, **options)
         return made if output is not None else ttnn.reshape(made, [1])
     require(bool(dims), "there is no dimension to sum over")
-    for place in reversed(dims[1:]):
-        input = sum_along(input, place, keepdim, **options)
+    for axis in reversed(dims[1:]):
+        input = sum_along(input, axis, keepdim, **options)
     return sum_along(input, dims[0], keepdim, output, **options)
 
 
@@ -134,8 +134,8 @@ def moreh_mean(
     dims = sorted(dims_of(dim, len(input.shape)))
     require(bool(dims), "there is no dimension to average over")
     options = {"divisor": divisor, "memory_config": memory_config, "compute_kernel_config": compute_kernel_config}
-    for place in reversed(dims[1:]):
-        input = mean_along(input, place, keepdim, **options)
+    for axis in reversed(dims[1:]):
+        input = mean_along(input, axis, keepdim, **options)
     return mean_along(input, dims[0], keepdim, output=output, **options)
 
 
@@ -168,8 +168,8 @@ def _require_gradient(gradient: Spec, spec: Spec, dims: Sequence[int], keepdim: 
         rank = len(spec.padded_shape)
         require(all(dim < rank for dim in dims), f"dimensions {list(dims)} are beyond rank {rank}")
         require(rank >= 2, f"the input has rank {rank}, at least 2 is taken")
-        kept = [place for place in range(spec.rank) if place not in dims or place >= rank - 2]
-        sizes = tuple(1 if place in dims else spec.shape[place] for place in kept)
+        kept = [axis for axis in range(spec.rank) if axis not in dims or axis >= rank - 2]
+        sizes = tuple(1 if axis in dims else spec.shape[axis] for axis in kept)
         have = gradient.shape
         require(len(sizes) == len(have), f"the gradient has rank {len(have)}, expected is {len(sizes)}")
     fits = all(size >= other for size, other in zip(sizes, have))
@@ -270,8 +270,8 @@ def moreh_norm(
     made = norm_along(input, p, first, keepdim, **options)
     if p == 0.0:
         return ttnn.moreh_sum(made, rest, keepdim=keepdim, output=output, **options)
-    for place in rest[:-1]:
-        made = norm_along(made, p, place, keepdim, **options)
+    for axis in rest[:-1]:
+        made = norm_along(made, p, axis, keepdim, **options)
     return norm_along(made, p, rest[-1], keepdim, output, **options)
 
 

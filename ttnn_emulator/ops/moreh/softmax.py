@@ -31,13 +31,13 @@ def _member(value: Any) -> str:
     return str(value).rsplit(".", 1)[-1]
 
 
-def _in_pieces(strategy: Any, place: int, whole_line: int) -> bool:
+def _in_pieces(strategy: Any, from_end: int, whole_line: int) -> bool:
     """Whether the large kernel runs: by the strategy, or because a whole row or column does not fit."""
     chosen = _member(strategy)
     fits = current_board().l1_base + whole_line <= SMALL_KERNEL_LIMIT
-    names = STRATEGIES.get(place, ("LARGE_C",))
+    names = STRATEGIES.get(from_end, ("LARGE_C",))
     if chosen == "NONE":
-        return place < -2 or not fits
+        return from_end < -2 or not fits
     require(chosen in names, f"strategy {chosen} is not for this dimension, but {' or '.join(names)}")
     small = chosen.startswith("SMALL")
     require(fits or not small, f"there is not enough L1 for strategy {chosen}")
@@ -52,8 +52,8 @@ def _softmax(
     require(spec.dtype in FORWARD, f"the input is {spec.dtype}, taken are BFLOAT16, BFLOAT8_B and FLOAT32")
     require(0 <= dim < spec.rank, f"dimension {dim} is not between 0 and {spec.rank - 1}")
     config = math_config(given, fidelity=MathFidelity.HiFi4, fp32_acc=spec.dtype is DataType.FLOAT32)
-    place = dim - spec.rank
-    pieces = _in_pieces(strategy, place, _line_bytes(spec, place, config))
+    from_end = dim - spec.rank
+    pieces = _in_pieces(strategy, from_end, _line_bytes(spec, from_end, config))
     middle = DataType.FLOAT32 if config.fp32_acc else spec.dtype
     out = output if output is not None else spec.with_(memory_config=memory or spec.memory_config)
     dtype = spec.dtype
@@ -65,7 +65,7 @@ def _softmax(
     }
     return Plan(
         out,
-        lambda x: _written(softmax_general(x, place, dtype, config, **options), out),
+        lambda x: _written(softmax_general(x, from_end, dtype, config, **options), out),
         reads=("input_tensor",),
         into=into(output, "output_tensor"),
     )
@@ -83,11 +83,11 @@ def _written(values: torch.Tensor, out: Spec) -> torch.Tensor:
     return rows.flatten(-2).flatten(1, 2)[:, :height, :width].reshape(tuple(out.shape))
 
 
-def _line_bytes(spec: Spec, place: int, config: MathConfig) -> int:
+def _line_bytes(spec: Spec, from_end: int, config: MathConfig) -> int:
     """L1 of the kernel that buffers a whole row or column of tiles."""
-    if place < -2:
+    if from_end < -2:
         return 0
-    tiles = div_up(spec.shape[place], TILE)
+    tiles = div_up(spec.shape[from_end], TILE)
     own = tile_bytes(spec.tile, spec.dtype)
     middle = 4096 if config.fp32_acc else own
     scaler = 2048 if spec.dtype is DataType.BFLOAT8_B else own
@@ -103,16 +103,17 @@ def _gradient(
         require(spec.dtype in BACKWARD, f"{name} is {spec.dtype}, taken are BFLOAT16 and BFLOAT8_B")
     require(0 <= dim < y.rank, f"dimension {dim} is not between 0 and {y.rank - 1}")
     config = settings_of(given)
-    place = dim - y.rank
-    tiles = div_up(y.shape[place], TILE) if place >= -2 else 0
-    pieces = _in_pieces(strategy, place, (3 * tiles + 6) * tile_bytes(y.tile, y.dtype))
+    from_end = dim - y.rank
+    tiles = div_up(y.shape[from_end], TILE) if from_end >= -2 else 0
+    pieces = _in_pieces(strategy, from_end, (3 * tiles + 6) * tile_bytes(y.tile, y.dtype))
     out = output if output is not None else y.with_(memory_config=memory or y.memory_config)
     dtype = y.dtype
     negative, logarithm = _member(op) == "SOFTMIN", _member(op) == "LOGSOFTMAX"
     return Plan(
         out,
         lambda a, b: _written(
-            softmax_gradient(a, b, place, dtype, config, negative=negative, logarithm=logarithm, in_pieces=pieces), out
+            softmax_gradient(a, b, from_end, dtype, config, negative=negative, logarithm=logarithm, in_pieces=pieces),
+            out,
         ),
         reads=("output_tensor", "output_grad_tensor"),
         into=into(output, "input_grad_tensor"),

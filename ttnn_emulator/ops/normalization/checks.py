@@ -172,7 +172,7 @@ def require_blocks(spec: Spec, program: Any, memory: MemoryConfig) -> None:
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_common.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_common.cpp,
 # create_layernorm_program_config
 def default_program(shards: ShardSpec | None) -> Any:
     """The library's default program config."""
@@ -187,7 +187,7 @@ def default_program(shards: ShardSpec | None) -> Any:
     )
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/sharded_layernorm_factory_helpers.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/layernorm/device/sharded_layernorm_factory_helpers.cpp,
 # should_use_two_stage_reduce and GridParams::compute
 def first_stage(spec: Spec, program: Any) -> int | None:
     """Cores per first-stage reduction when the sharded kernel reduces in two stages, None when in one."""

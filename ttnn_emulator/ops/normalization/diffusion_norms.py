@@ -336,7 +336,7 @@ def _require_rotation(tensor: Spec, heads: int, matrix: Spec, cosines: Spec, sin
         require(wave.padded_shape == wanted, f"{name} must be {list(wanted)}, not {list(wave.padded_shape)}")
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/fused_distributed_rmsnorm/device/fused_rmsnorm_post_all_gather_program_factory.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/fused_distributed_rmsnorm/device/fused_rmsnorm_post_all_gather_program_factory.cpp,  # noqa: E501
 # circular buffers
 def _after_bytes(
     tensor: Spec,

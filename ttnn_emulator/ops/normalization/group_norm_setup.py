@@ -19,7 +19,7 @@ from ttnn_emulator.tensors.shapes import div_up, round_up
 # -- grids ------------------------------------------------------------------------------------------------------------
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/groupnorm/groupnorm_grid_utils.cpp, compute_num_virtual_cols
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/groupnorm_grid_utils.cpp, compute_num_virtual_cols
 def virtual_columns(grid_x: int, groups: int, channels: int) -> int:
     """The number of channel parts that consist of whole tiles and whole groups; 0 if there is none."""
     for columns in range(min(grid_x, groups), 0, -1):

@@ -32,7 +32,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
 LAYER_NORM, RMS_NORM = "layer_norm", "rms_norm"
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_op_multi_core.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_op_multi_core.cpp,
 # with_weights_max_size and without_weights_max_size
 PIECE_TILES = {True: 56, False: 112}  # bfloat16 tiles per row that the large-tensor kernel buffers, by has_weights
 
@@ -119,7 +119,7 @@ def _output(tensor: Spec, program: Any, memory: MemoryConfig) -> Spec:
     return Spec.of(tensor.shape, tensor.dtype, Layout.TILE, memory)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_op_multi_core.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_op_multi_core.cpp,
 # CB_can_fit_in_L1 and large_tensor_needed
 def _buffers(
     tensor: Spec,

@@ -23,9 +23,9 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 TILE = 32
 TAKEN = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_device_operation.cpp, L1_512KB
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_device_operation.cpp, L1_512KB
 SMALL_KERNEL_LIMIT = 512 * 1024  # bytes of L1 up to which the general kernels hold a whole row or column of tiles
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
 # large_kernel_cb_size and single_tile_cb_count
 LARGE_KERNEL_TILES = 80
 ESTIMATED_SINGLES = 5
@@ -169,7 +169,7 @@ def _mask_reader(shape: tuple[int, ...], mask: Spec, causal: bool) -> Callable[[
     return read
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/softmax/device/softmax_program_factory_attention_optimized.cpp,  # noqa: E501
 # cb_size_sum_bytes against l1_size_per_core, and the circular buffers
 def _rows_buffers(
     spec: Spec, mask: Spec | None, config: MathConfig, bulk: DataType, stable: bool
@@ -223,39 +223,39 @@ def softmax(input_tensor, dim=-1, *, memory_config=None, compute_kernel_config=N
     if rank == 0 or input_tensor.volume == 0:
         require_on_device(input_tensor)
         return _ones(input_tensor, 1.0, memory_config)
-    place = dim % rank - rank  # counted from the back
+    from_end = dim % rank - rank  # counted from the back
     # The library tilizes a row-major input if `dim` of the rank-4 shape equals the last index of the original rank.
-    tilizes = rank <= 4 and place + 4 == rank - 1
+    tilizes = rank <= 4 and from_end + 4 == rank - 1
     _require_taken(input_tensor, tiled=tilizes)
-    if place == -1 and rank <= 4:
+    if from_end == -1 and rank <= 4:
         return _rows_plan(input_tensor, memory, compute_kernel_config, numeric_stable)
     config, _ = _settings(compute_kernel_config, input_tensor)
     require(
         input_tensor.dtype is not DataType.FLOAT32 or config.fp32_acc,
         "softmax of FLOAT32 over this dimension needs fp32_dest_acc_en=True",
     )
-    in_pieces, l1_bytes = general_kernel(input_tensor, place, config)
+    in_pieces, l1_bytes = general_kernel(input_tensor, from_end, config)
     middle = None
-    if place < -2:
+    if from_end < -2:
         middle = DataType.FLOAT32 if config.fp32_acc else input_tensor.dtype
     out = input_tensor.with_(layout=Layout.TILE, memory_config=memory)
     dtype = input_tensor.dtype
     return Plan(
         out,
-        lambda x: softmax_general(x, place, dtype, config, in_pieces=in_pieces, middle=middle),
+        lambda x: softmax_general(x, from_end, dtype, config, in_pieces=in_pieces, middle=middle),
         l1_bytes=l1_bytes,
     )
 
 
-def general_kernel(spec: Spec, place: int, config: MathConfig) -> tuple[bool, int]:
+def general_kernel(spec: Spec, from_end: int, config: MathConfig) -> tuple[bool, int]:
     """Whether the general kernel runs in pieces, and its bytes of circular buffers per core."""
     own = tile_bytes(spec.tile, spec.dtype)
     wide = 4096 if config.fp32_acc else 2048
     scaler = 2048 if spec.dtype is DataType.BFLOAT8_B else own
-    if place < -2:
+    if from_end < -2:
         middle = wide if config.fp32_acc else own
         return True, 2 * own + 2 * own + middle + middle + 2 * middle + own + middle
-    tiles = div_up(spec.shape[place], TILE)
+    tiles = div_up(spec.shape[from_end], TILE)
     whole = 2 * tiles * own + 3 * scaler + 2 * tiles * wide + 3 * wide
     estimate = whole - scaler
     if current_board().l1_base + estimate <= SMALL_KERNEL_LIMIT:

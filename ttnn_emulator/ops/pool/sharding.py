@@ -17,7 +17,9 @@ FACE = 16
 BUFFERS = 2  # pages per circular buffer: double buffering
 DRAM_STEP = 32
 L1_STEP = 16
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_index_data_type
 MOST_UINT16 = 0xFFFF
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, mpwi_total_size
 INDEX_TILES, MORE_INDEX_TILES = 6, 2  # index tiles of a max pool with indices; additional ones for large kernels
 
 
@@ -41,13 +43,13 @@ class Pool:
     indices: bool = False
     tables_in_dram: bool = False
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_index_data_type
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_index_data_type
     @property
     def index_dtype(self) -> DataType:
         height, width = self.window.size
         return DataType.UINT16 if height * width <= MOST_UINT16 else DataType.UINT32
 
-    # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, is_pool_op_one_scalar_per_core
+    # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, is_pool_op_one_scalar_per_core
     @property
     def one_scaler(self) -> bool:
         """Whether all windows are divided by the same number."""
@@ -73,7 +75,7 @@ class Buffers:
         return self.own + self.outputs
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, calculate_pool_cb_sizes
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, calculate_pool_cb_sizes
 def buffers(pool: Pool, in_dtype: DataType, parts: int, shard: Pair, index_bytes: int | None = None) -> Buffers:
     """Circular buffers of a pool with `parts` channel parts; `shard` is the output's shard shape."""
     dtype = DataType.BFLOAT16 if in_dtype in BLOCK_FLOAT_DTYPES else in_dtype
@@ -115,14 +117,14 @@ def buffers(pool: Pool, in_dtype: DataType, parts: int, shard: Pair, index_bytes
     return Buffers(own, outputs)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_factory_parameters
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, get_factory_parameters
 def is_large(pool: Pool, parts: int) -> bool:
     """Whether a window is reduced in several steps: by tiles of pixels, or half tiles with few channels."""
     rest = pool.channels // parts % TILE
     return pool.window.kernel[0] * pool.window.kernel[1] > (FACE if 0 < rest <= FACE else TILE)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, determine_valid_parallel_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/pool_utils.cpp, determine_valid_parallel_config
 def choose_cores(
     pool: Pool, scheme: TensorMemoryLayout, board: tuple[int, int], in_layout: Layout, alignment: int
 ) -> Cores:
@@ -156,7 +158,7 @@ def best_cores(pool: Pool, board: tuple[int, int], in_dtype: DataType, in_layout
     return (block if height[0] > block[0] else height)[1]
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/pool/generic/generic_pools.cpp, get_pool_input_memory_config
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/pool/generic/generic_pools.cpp, get_pool_input_memory_config
 def input_placement(
     pool: Pool,
     scheme: TensorMemoryLayout | None,

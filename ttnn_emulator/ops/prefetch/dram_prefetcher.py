@@ -26,10 +26,10 @@ from ttnn_emulator.tensors.storage import SpecStorage
 from ttnn_emulator.tensors.tensor import Tensor, values_of
 
 SENT = frozenset({DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B})
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_program_factory.cpp,
 # total_num_blocks_in_buffer
 BLOCKS_IN_READER = 3
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_device_operation.cpp, output
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_device_operation.cpp, output
 # spec
 OUTPUT_SHAPE = (32, 32)  # no kernel writes this tensor
 
@@ -129,7 +129,7 @@ def _require_addresses(spec: Spec, readers: Sequence[tuple[int, int]], count: in
     require(shards.shape[1] >= count, f"a row of {shards.shape[1]} does not hold {count} addresses")
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/prefetcher/prefetcher/device/dram_prefetcher_program_factory.cpp,
 # create_descriptor
 def _require_room(weights: Sequence[Spec], size: int, blocks: int, receivers: int) -> None:
     """The reader's circular buffer is sized for the largest block of any weight, in the largest tiles."""
@@ -169,7 +169,7 @@ def take(
         raise ChipFault(fault)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_1d_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_1d_program_factory.cpp,
 # process_gather_in0_program_and_create_override_variables
 def _require_reached(delivery: Delivery, a: Tensor, program: Program, part: Any) -> None:
     """Every core that runs the program must belong to the buffer, including cores that only complete a rectangle."""
@@ -182,7 +182,7 @@ def _require_reached(delivery: Delivery, a: Tensor, program: Program, part: Any)
         within = {(core.x, core.y) for core in CoreRangeSet([each]).cores()} & taken
         size = each.grid_size()
         if within and size.x > 1 and size.y > 1:
-            columns, rows = ([place[axis] for place in within] for axis in (0, 1))
+            columns, rows = ([location[axis] for location in within] for axis in (0, 1))
             within = {(x, y) for x in range(min(columns), max(columns) + 1) for y in range(min(rows), max(rows) + 1)}
         strange = sorted(within - delivery.cores)
         require(not strange, f"cores {strange} of the program do not belong to the global circular buffer")

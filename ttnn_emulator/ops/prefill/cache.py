@@ -83,7 +83,7 @@ def update_padded_kv_cache(
         _require_room(kv_actual_global, valid_global, chips.sequence * window, chips.count * rows)
     fixed = {name: value for name, value in named.items() if isinstance(value, int)}
     by_tile = input.is_tile or (rope is not None and rope.is_tile)
-    work = [_update(cache, input, chips, place, slots, num_layers, layer_idx, fixed, by_tile) for place in chips.places]
+    work = [_update(cache, input, chips, chip, slots, num_layers, layer_idx, fixed, by_tile) for chip in chips.places]
     if rows_are_cut(cache) or rows_are_cut(input):
         work = [torn("rows are cut into several pages, each taken for a row")] * len(work)
     optional = ("rope",) * (rope is not None) + ("scales",) * (scales is not None)
@@ -127,7 +127,7 @@ class _Chips:
                 require(tp_axis != cluster_axis, f"tp_axis and cluster_axis are both {tp_axis}")
                 self.parts = chips_along(tp_axis)
                 pairs = zip(self.places, coordinates(tp_axis))
-                self.places = [place * self.parts + part for place, part in pairs]
+                self.places = [chip * self.parts + part for chip, part in pairs]
 
     @property
     def count(self) -> int:
@@ -208,7 +208,7 @@ def _update(
     cache: Spec,
     input: Spec,
     chips: _Chips,
-    place: int,
+    chip: int,
     slots: int,
     num_layers: int,
     layer_idx: int,
@@ -226,9 +226,9 @@ def _update(
         values = {**fixed, **numbers}
         start = values["kv_actual_global"] // step * step
         batch = slot_of(values["slot_idx"], slots) * num_layers + layer_idx
-        first, count = local_rows(start, place, chips.count, chunk), chunk
+        first, count = local_rows(start, chip, chips.count, chunk), chunk
         if "valid_global" in values:
-            end = local_rows(round_up(values["valid_global"], TILE_SIZE), place, chips.count, chunk)
+            end = local_rows(round_up(values["valid_global"], TILE_SIZE), chip, chips.count, chunk)
             count = min(max(end - first, 0), chunk)
         made = grown(held, own).clone()
         flat = made.view(-1, own[-1])
@@ -236,7 +236,7 @@ def _update(
         if count and last > flat.shape[0]:
             raise ChipFault(f"{count} rows from {first} on reach beyond a cache of {rows} rows")
         source = grown(rows_given[0], (heads, window, own[-1]))
-        chosen = _source_rows(start, window, chunk, place, chips)
+        chosen = _source_rows(start, window, chunk, chip, chips)
         for head in range(heads):
             flat[begin + head * rows : begin + head * rows + count] = source[head, chosen[:count]]
         return made[whole].contiguous()
@@ -244,11 +244,11 @@ def _update(
     return compute
 
 
-def _source_rows(start: int, window: int, chunk: int, place: int, chips: _Chips) -> torch.Tensor:
+def _source_rows(start: int, window: int, chunk: int, chip: int, chips: _Chips) -> torch.Tensor:
     """Which rows of the window a chip writes, in the order of its cache (the mapping of the reader)."""
-    in_chunk = start % chunk if place == start // chunk % chips.count else 0
-    in_window = start % window if place // chips.parts == start // window % chips.sequence else 0
-    base = (place % chips.parts * chunk + in_chunk + window - in_window) % window
+    in_chunk = start % chunk if chip == start // chunk % chips.count else 0
+    in_window = start % window if chip // chips.parts == start // window % chips.sequence else 0
+    base = (chip % chips.parts * chunk + in_chunk + window - in_window) % window
     rows = torch.arange(chunk)
     return base + rows + (rows + in_chunk >= chunk) * chunk * (chips.parts - 1)
 

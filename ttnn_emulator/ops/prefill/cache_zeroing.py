@@ -32,7 +32,7 @@ from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.shapes import DEFAULT_TILE, TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/zero_padded_kv_cache/device/zero_padded_kv_cache_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/zero_padded_kv_cache/device/zero_padded_kv_cache_device_operation.cpp,  # noqa: E501
 # ComputeConfigDescriptor
 MASKING = MathConfig(MathFidelity.HiFi4)
 ROW_MAJOR_ZEROED = (DataType.BFLOAT16, DataType.FP8_E4M3)
@@ -76,15 +76,15 @@ def zero_padded_kv_cache(
         require(valid_global <= room, f"valid_global {valid_global} exceeds a cache of {room} rows")
     zeroed = _zeroed(cache)
 
-    def on(place: int) -> Callable[..., torch.Tensor]:
+    def on(chip: int) -> Callable[..., torch.Tensor]:
         def compute(held: torch.Tensor, *numbers: torch.Tensor) -> torch.Tensor:
             slot, valid = (number(each) for each in numbers) if numbers else (slot_idx, valid_global)
-            window = _window(valid, pad_align, place, chips, chunk)  # type: ignore[arg-type]
+            window = _window(valid, pad_align, chip, chips, chunk)  # type: ignore[arg-type]
             return zeroed(held, slot_of(slot, slots) * num_layers + layer_idx, window)  # type: ignore[arg-type]
 
         return compute
 
-    work: list[Any] = [on(place) for place in coordinates(cluster_axis)]
+    work: list[Any] = [on(chip) for chip in coordinates(cluster_axis)]
     if rows_are_cut(cache):
         work = [torn("rows are cut into several pages, each taken for a row")] * len(work)
     compute, across = on_every_chip(work)
@@ -114,15 +114,15 @@ def _require_window(cache: Spec, chunk_global: int, chips: int, pad_align: int) 
     return chunk
 
 
-def _window(valid: int, pad_align: int, place: int, chips: int, chunk: int) -> tuple[int, int]:
-    """First and last row to zero on the chip number `place` (zero_pad_compute_token_range)."""
+def _window(valid: int, pad_align: int, chip: int, chips: int, chunk: int) -> tuple[int, int]:
+    """First and last row to zero on the chip number `chip` (zero_pad_compute_token_range)."""
     end = round_up(valid, pad_align)
     if end == valid:
         return 0, 0
     if chunk == 0:
         raise ChipFault("the kernel divides by a chunk of no rows")
     slab = valid // (chips * chunk)
-    own = (slab * chips + place) * chunk
+    own = (slab * chips + chip) * chunk
     first, last = max(valid, own), min(end, own + chunk)
     return (slab * chunk + first - own, slab * chunk + last - own) if first < last else (0, 0)
 

@@ -21,7 +21,11 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 FUNCTIONS = ("sigmoid", "sqrtsoftplus")
 SCORE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_grouped_topk/device/moe_grouped_topk_device_operation.cpp,  # noqa: E501
+# n_activated_experts
 GROUPED_EXPERTS, GROUPED_KEPT = 256, 8
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_hash_gate/device/moe_hash_gate_device_operation.cpp,  # noqa: E501
+# n_activated_experts
 MOST_KEPT, MOST_BY_TABLE = 64, 32
 # Buffers of the program factories without those of scores, in float32 tiles.
 GROUPED_BUFFERS, HASHED_BUFFERS = 31, 11

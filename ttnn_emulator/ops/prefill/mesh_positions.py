@@ -15,7 +15,7 @@ from ttnn_emulator.tensors.shapes import round_up
 from ttnn_emulator.tensors.spec import Spec
 
 PREFILL = "ttnn.experimental.deepseek_prefill"
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/update_padded_kv_cache/device/update_padded_kv_cache_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/update_padded_kv_cache/device/update_padded_kv_cache_device_operation.cpp,  # noqa: E501
 # kMetadataBytes
 METADATA_BYTES = 16  # circular buffer for one number read from a tensor
 
@@ -109,7 +109,7 @@ def slot_of(slot: int, slots: int) -> int:
     return slot
 
 
-def local_rows(position: int, place: int, chips: int, chunk: int) -> int:
-    """Rows that the chip number `place` holds of the first `position` ones (local_cache_offset of the writer)."""
+def local_rows(position: int, index: int, chips: int, chunk: int) -> int:
+    """Rows that the chip number `index` holds of the first `position` ones (local_cache_offset of the writer)."""
     slab, boundary, rest = position // (chips * chunk), position // chunk % chips, position % chunk
-    return slab * chunk + (chunk if place < boundary else rest if place == boundary else 0)
+    return slab * chunk + (chunk if index < boundary else rest if index == boundary else 0)

@@ -33,7 +33,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 # destination register use
 # The kernel keeps one row of tiles of a head in the destination register.
 TILES_IN_REGISTER, TILES_IN_REGISTER_FP32 = 8, 4
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/rotary_embedding_indexed/device/rotary_embedding_indexed_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/rotary_embedding_indexed/device/rotary_embedding_indexed_device_operation.cpp,  # noqa: E501
 # use_reload_impl
 ROWS_KEPT = 8  # rows of tiles per core up to which cos and sin stay in L1
 
@@ -86,7 +86,7 @@ def rotary_embedding_indexed(
         require(
             kv_actual_global % TILE_SIZE == 0, f"kv_actual_global {kv_actual_global} is not a multiple of {TILE_SIZE}"
         )
-        last = max(local_rows(kv_actual_global, place, chips, chunk) for place in range(chips)) + chunk
+        last = max(local_rows(kv_actual_global, chip, chips, chunk) for chip in range(chips)) + chunk
         require(last <= cos.padded_shape[-2], f"cos and sin have {cos.padded_shape[-2]} rows, {last} are needed")
     before = 0 if concat_prefix is None else _require_prefix(concat_prefix, input)
     config = memory_of(memory_config, input)
@@ -99,10 +99,10 @@ def rotary_embedding_indexed(
     fixed = kv_actual_global if isinstance(kv_actual_global, int) else None
     turned = _turned(input, cos, rotation, (rotary_offset, width), fixed, concat_prefix is not None)
 
-    def row_on(place: int, part: int) -> Callable[[int], int]:
-        return lambda position: local_rows(position, place, chips, chunk) + part % parts * rows
+    def row_on(chip: int, part: int) -> Callable[[int], int]:
+        return lambda position: local_rows(position, chip, chips, chunk) + part % parts * rows
 
-    work: list[Any] = [turned(row_on(place, part)) for place, part in places]
+    work: list[Any] = [turned(row_on(chip, part)) for chip, part in places]
     kept = TILES_IN_REGISTER_FP32 if setting.fp32_acc else TILES_IN_REGISTER
     if width > kept * TILE_SIZE:
         work = [torn(f"{width} columns are more than the destination register holds")] * len(work)

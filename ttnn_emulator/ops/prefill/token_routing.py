@@ -28,10 +28,10 @@ from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.tensor import Tensor
 
 MOVED_DTYPES = (DataType.BFLOAT8_B, DataType.BFLOAT16)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/extract/device/extract_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/extract/device/extract_program_factory.cpp,
 # tile_buffering; insert has the same
 TILES_BUFFERED = 32
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/masked_bincount/device/masked_bincount_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/masked_bincount/device/masked_bincount_device_operation.cpp,  # noqa: E501
 # kNumCores
 COUNTING_CORES = 64
 FACE = 16
@@ -225,19 +225,19 @@ def counted(input_tensor: Spec, cluster_axis: int, experts_per_chip: int) -> Pla
     places = coordinates(cluster_axis)
 
     def compute(carriers: list[torch.Tensor]) -> list[list[torch.Tensor]]:
-        results = [_offsets(counts, place, experts_per_chip) for counts, place in zip(carriers, places)]
+        results = [_offsets(counts, chip, experts_per_chip) for counts, chip in zip(carriers, places)]
         return [list(column) for column in zip(*results)]
 
     return Plan([row, row, row, rows], compute, across=True)
 
 
-def _offsets(counts: torch.Tensor, place: int, experts_per_chip: int) -> tuple[torch.Tensor, ...]:
+def _offsets(counts: torch.Tensor, chip: int, experts_per_chip: int) -> tuple[torch.Tensor, ...]:
     totals = counts.sum(0, keepdim=True) % WRAP
     aligned = ((totals + TILE_SIZE - 1) % WRAP // TILE_SIZE * TILE_SIZE).reshape(-1, experts_per_chip)
     regions = ((aligned.cumsum(1) - aligned) % WRAP).reshape(1, -1)
     before = counts.cumsum(0) - counts
     rows = (regions + before) % WRAP
-    return rows[place : place + 1].clone(), totals, regions, rows
+    return rows[chip : chip + 1].clone(), totals, regions, rows
 
 
 # -- tokens that are no padding ---------------------------------------------------------------------------------------
@@ -263,18 +263,18 @@ def moe_padding_config(
     require(same, "actual_start and actual_end must be in the same kind of memory")
     chips = chips_along(cluster_axis)
 
-    def on(place: int) -> Callable[..., torch.Tensor]:
+    def on(chip: int) -> Callable[..., torch.Tensor]:
         def compute(held: torch.Tensor, start: torch.Tensor, end: torch.Tensor) -> torch.Tensor:
             made = held.clone()
             row = made.reshape(-1, made.shape[-1])[0]
             row.zero_()
-            row[0] = _real_tokens(number(start), number(end), place, chips, tokens_per_chip)
+            row[0] = _real_tokens(number(start), number(end), chip, chips, tokens_per_chip)
             row[1] = pad_side
             return made
 
         return compute
 
-    compute, across = on_every_chip([on(place) for place in coordinates(cluster_axis)])
+    compute, across = on_every_chip([on(chip) for chip in coordinates(cluster_axis)])
     program = (PREFILL, "padding", config, tokens_per_chip, pad_side, cluster_axis)
     return Plan(
         config,
@@ -289,7 +289,7 @@ def moe_padding_config(
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_padding_config/device/kernels/dataflow/writer_moe_padding_config.cpp,  # noqa: E501
 # the count of real tokens
-def _real_tokens(start: int, end: int, place: int, chips: int, tokens: int) -> int:
+def _real_tokens(start: int, end: int, chip: int, chips: int, tokens: int) -> int:
     """How many of a chip's rows from `start` on lie before `end`."""
     chunk = chips * tokens
     slab, boundary, rest = start // chunk, start // tokens % chips, start % tokens
@@ -297,7 +297,7 @@ def _real_tokens(start: int, end: int, place: int, chips: int, tokens: int) -> i
     def before_end(first: int, count: int) -> int:
         return min(max(end - first % WRAP, 0), count)
 
-    if place != boundary:
-        return before_end((slab + (place < boundary)) * chunk + place * tokens, tokens)
-    first = slab * chunk + place * tokens
+    if chip != boundary:
+        return before_end((slab + (chip < boundary)) * chunk + chip * tokens, tokens)
+    first = slab * chunk + chip * tokens
     return before_end(first + rest, tokens - rest) + before_end(first + chunk, rest)

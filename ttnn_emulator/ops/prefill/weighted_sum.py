@@ -20,7 +20,7 @@ from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
 from ttnn_emulator.tensors.spec import Spec
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/post_combine_reduce/device/post_combine_reduce_program_factory.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/post_combine_reduce/device/post_combine_reduce_program_factory.cpp,  # noqa: E501
 # compute_kernel_desc
 WEIGHTING = MathConfig(MathFidelity.HiFi4)
 TILE_VALUES = TILE_SIZE * TILE_SIZE

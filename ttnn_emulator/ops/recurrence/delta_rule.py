@@ -20,11 +20,11 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/gated_delta_attn/device/kernels/compute/gated_delta_attn.cpp,
 # compile-time args Ct, Kt and Vt, all 4
 SIDE = 128  # chunk length, key width and value width
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/gated_delta_attn/device/gated_delta_attn_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/gated_delta_attn/device/gated_delta_attn_program_factory.cpp,
 # ComputeConfig
 # The program ignores the compute kernel config of the call.
 SEQUENTIAL = MathConfig(MathFidelity.HiFi2, fp32_acc=True, approx=False)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/gated_delta_attn/device/gated_delta_attn_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/gated_delta_attn/device/gated_delta_attn_program_factory.cpp,
 # make_cb
 # Matrices of 4 × 4 tiles, scratch rows of 4 tiles, and single tiles, each in a circular buffer.
 SEQUENTIAL_TILES = 19 * 16 + 3 * 4 + 5

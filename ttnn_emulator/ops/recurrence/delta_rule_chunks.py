@@ -24,9 +24,10 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
 NARROW, WIDE = DataType.BFLOAT16, DataType.FLOAT32
+# asked ttnn 0.81.1: values of chunk_size that chunk_gated_delta_rule accepts
 CHUNKS = (32, 64)
 CONFIG = MathConfig(MathFidelity.HiFi4, fp32_acc=True, approx=False)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/chunk_gdn_phased_program_factory.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/chunk_gated_delta_rule/device/chunk_gdn_phased_program_factory.cpp,  # noqa: E501
 # f32_bits
 EPSILON = 1e-6  # of the norm of flat queries and keys
 CONSTANTS = ("eye", "tril", "ones", "masks")
@@ -154,9 +155,11 @@ def _course(
         )
     mono = kind == "ChunkGdnMonoProgramConfig"
     require(not mono or not (shape.flat_keys or shape.flat_values), "the single program takes no flat tensors")
-    place = config or DRAM_MEMORY_CONFIG
-    require(not place.is_sharded(), "the outputs cannot be sharded: intermediate tensors of other shapes would be too")
-    return Course(mono, inverse, scale, head_major, place, program is not None)
+    out_memory = config or DRAM_MEMORY_CONFIG
+    require(
+        not out_memory.is_sharded(), "the outputs cannot be sharded: intermediate tensors of other shapes would be too"
+    )
+    return Course(mono, inverse, scale, head_major, out_memory, program is not None)
 
 
 def _cast(tensor: Tensor, dtypes: tuple[DataType, ...]) -> Tensor:

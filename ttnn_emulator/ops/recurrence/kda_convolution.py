@@ -19,6 +19,8 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
 NARROW = DataType.BFLOAT16
+# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/kda/qkv_causal_conv1d_silu/device/hostdevcommon/qkv_causal_conv1d_silu_layout.hpp,  # noqa: E501
+# tap_count
 TAPS = 4
 CARRIED = TAPS - 1  # tokens of history before the first token
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/kda/qkv_causal_conv1d_silu/device/hostdevcommon/qkv_causal_conv1d_silu_layout.hpp,  # noqa: E501
@@ -108,8 +110,10 @@ def convolve(
     require(chunk % TILE_SIZE == 0, f"channel_chunk_size must be tile aligned, not {chunk}")
     require(chunk <= channels, f"channel_chunk_size must not exceed {channels} channels, it is {chunk}")
     require(channels % chunk == 0, f"channel_chunk_size must divide {channels} channels, {chunk} does not")
-    place = memory_config or DRAM_MEMORY_CONFIG
-    require(not place.is_sharded(), f"the output memory layout must be INTERLEAVED, not {place.memory_layout}")
+    out_memory = memory_config or DRAM_MEMORY_CONFIG
+    require(
+        not out_memory.is_sharded(), f"the output memory layout must be INTERLEAVED, not {out_memory.memory_layout}"
+    )
     config = math_config(compute_kernel_config, fidelity=MathFidelity.HiFi4, approx=False)
     require(not config.approx, "math_approx_mode=true is unsupported: the SiLU of this kernel is the precise one")
     require(not config.l1_acc, "packer_l1_acc=true is unsupported: this kernel adds nothing up in L1")
@@ -130,7 +134,7 @@ def convolve(
         made = core.packed(core.apply("silu", sums), NARROW).unsqueeze(0)
         return list(made.split(widths, -1))
 
-    outputs = tuple(Spec.of((1, tokens, width), NARROW, Layout.TILE, place) for width in widths)
+    outputs = tuple(Spec.of((1, tokens, width), NARROW, Layout.TILE, out_memory) for width in widths)
     reads = ("input", "history", "tap0", "tap1", "tap2", "tap3")
     return Plan(outputs, compute, reads=reads, l1_bytes=l1_bytes)
 

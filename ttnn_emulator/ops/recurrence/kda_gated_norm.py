@@ -56,8 +56,8 @@ def sigmoid_gated_rms_norm(
     require_tiles(gate, "gate", (NARROW,))
     require_tiles(weight, "weight", (NARROW,))
     require(output_dtype in (NARROW, WIDE), f"output_dtype must be FLOAT32 or BFLOAT16, not {output_dtype}")
-    place = memory_config or DRAM_MEMORY_CONFIG
-    require(not place.is_sharded(), "the output memory configuration must be interleaved")
+    out_memory = memory_config or DRAM_MEMORY_CONFIG
+    require(not out_memory.is_sharded(), "the output memory configuration must be interleaved")
     require(math.isfinite(epsilon) and epsilon > 0, f"epsilon must be finite and positive, not {epsilon}")
     config = math_config(compute_kernel_config, fidelity=MathFidelity.HiFi4, fp32_acc=True)
     require(not config.l1_acc, "packer_l1_acc=true is unsupported: this kernel adds nothing up in L1")
@@ -90,7 +90,7 @@ def sigmoid_gated_rms_norm(
     l1_bytes = 2 * tiles * (tile_bytes(DEFAULT_TILE, input.dtype) + tile_bytes(DEFAULT_TILE, output_dtype))
     l1_bytes += 3 * tiles * NARROW_TILE + 2 * tiles * WIDE_TILE  # gates, weights, two intermediate rows
     l1_bytes += 3 * WIDE_TILE + NARROW_TILE  # mean, its inverse root, scaler; epsilon
-    out = Spec.of((batch, tokens, columns), output_dtype, Layout.TILE, place)
+    out = Spec.of((batch, tokens, columns), output_dtype, Layout.TILE, out_memory)
     # The program hash contains the config with its defaults resolved.
     full_sync = compute_kernel_config is not None and compute_kernel_config.dst_full_sync_en
     program = ("sigmoid_gated_rms_norm", input, gate, weight, num_heads, epsilon, out, offset, config, full_sync)

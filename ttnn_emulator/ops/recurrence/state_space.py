@@ -14,12 +14,12 @@ from ttnn_emulator.tensors.memory_config import MemoryConfig
 from ttnn_emulator.tensors.shapes import TILE_SIZE, Tile
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ssm/hc_sum_reduce/device/hc_sum_reduce_device_operation.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/ssm/hc_sum_reduce/device/hc_sum_reduce_device_operation.cpp,
 # latent
 LATENT = 32  # values summed into one
 BLOCK = LATENT * TILE_SIZE
 DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/ssm/hc_sum_reduce/device/hc_sum_reduce_program_factory.cpp,
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/ssm/hc_sum_reduce/device/hc_sum_reduce_program_factory.cpp,
 # cb_size
 PAIRS = 2  # tiles per circular buffer
 BETWEEN = 4  # intermediate bfloat16 buffers, besides input and output

@@ -34,6 +34,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 SUM, MAX, MIN = "sum", "max", "min"
 W, H, HW = "W", "H", "HW"
 TILE = 32
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/generic/device/common.cpp, k_rm_max_tiles_per_chunk
 DENSE_CHUNK = 8 * TILE  # lines that the row-major kernels reduce before they pack a partial sum to L1
 
 REDUCIBLE = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.UINT32, DataType.INT32)
@@ -127,8 +128,8 @@ def fitted(values: torch.Tensor, shape: Sequence[int], fill: float = 0.0) -> tor
     if tuple(values.shape) == tuple(shape):
         return values
     room = torch.full(tuple(shape), fill, dtype=values.dtype)
-    place = tuple(slice(0, min(own, other)) for own, other in zip(values.shape, shape))
-    room[place] = values[place]
+    common = tuple(slice(0, min(own, other)) for own, other in zip(values.shape, shape))
+    room[common] = values[common]
     return room
 
 

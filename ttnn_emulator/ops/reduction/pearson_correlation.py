@@ -9,6 +9,7 @@ import torch
 from ttnn_emulator.execution.operation_table import composite, ttnn
 from ttnn_emulator.tensors.tensor import Tensor
 
+# tt-metal v0.81.1: ttnn/ttnn/operations/comparison.py, pearson_correlation_coefficient
 RELATIVE, ABSOLUTE = 1e-5, 1e-4  # tolerances for equality where the correlation is undefined
 
 

@@ -26,7 +26,7 @@ FLOATS = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B, DataType.BFLO
 TO_FRONT = {2: (2, 0, 1, 3), 3: (3, 0, 1, 2)}  # permutations that move the height or the width to the front
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/prod/device/prod_nc_program_factory.cpp, needs_wh_fp32_workaround
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/prod/device/prod_nc_program_factory.cpp, needs_wh_fp32_workaround
 def _math(fp32_acc: bool) -> MathConfig:
     """HiFi4, or HiFi3 with a 32-bit destination register on Wormhole."""
     faulty = fp32_acc and current_board().arch is Arch.WORMHOLE_B0
@@ -120,15 +120,15 @@ def _over_one(tensor: Tensor, dim: int, memory: MemoryConfig) -> Tensor:
         return ttnn.permute(made, order, memory_config=memory) if dim != rank - 3 else made
     source = in_four_dimensions(tensor)
     full = source._spec.shape
-    place = dim + 4 - rank
-    if place < 2:
-        made = _over_outer(source, place, memory)
+    dimension = dim + 4 - rank
+    if dimension < 2:
+        made = _over_outer(source, dimension, memory)
     else:
-        made = _over_outer(ttnn.permute(source, TO_FRONT[place], memory_config=memory), 0, memory)
+        made = _over_outer(ttnn.permute(source, TO_FRONT[dimension], memory_config=memory), 0, memory)
         made = ttnn.permute(made, (1, 2, 0, 3), memory_config=memory)
-        ends = [full[0], full[1], 1, full[3] if place == 2 else full[2]]
+        ends = [full[0], full[1], 1, full[3] if dimension == 2 else full[2]]
         made = ttnn.slice(made, [0, 0, 0, 0], ends, [1, 1, 1, 1])
-        if place == 3:
+        if dimension == 3:
             made = ttnn.permute(made, (0, 1, 3, 2), memory_config=memory)
     return reshaped(made, [1 if axis == dim else size for axis, size in enumerate(shape)])
 
@@ -153,10 +153,10 @@ def prod(input_tensor, dim=None, keepdim=False, *, memory_config=None, output_te
         made = reshaped(made, [1] * rank) if keepdim else made
     else:
         require(spec.dtype is not DataType.BFLOAT4_B, "prod over a dimension does not take BFLOAT4_B")
-        place = dim % rank
-        made = _over_one(source, place, memory)
+        dimension = dim % rank
+        made = _over_one(source, dimension, memory)
         if not keepdim:
-            made = ttnn.squeeze(made, place)
+            made = ttnn.squeeze(made, dimension)
     if spec.dtype in BLOCK_FLOAT_DTYPES and made._spec.dtype is not spec.dtype:
         made = ttnn.typecast(made, spec.dtype)
     return made

@@ -21,9 +21,10 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 MEAN = "mean"
 FILL = {MAX: -math.inf, MIN: math.inf}  # fill of the tile padding; sums use 0
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/generic/generic_reductions.cpp, INT32_MIN + 1
 INTEGER_FILL = {MAX: -(2**31) + 1, MIN: 2**31 - 1}
 EMPTY_FILL = {SUM: 0.0, "prod": 1.0}  # the result for empty inputs; NaN for all others
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, k_min_ht_for_split
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, k_min_ht_for_split
 LEAST_DENSE_SPLIT = 16  # height in tiles from which a ROW_MAJOR column sum is split over more cores …
 LEAST_TILED_SPLIT = 20  # … and a tiled one
 SPLIT_DTYPES = (DataType.BFLOAT16, DataType.FLOAT32)
@@ -52,16 +53,18 @@ def dims_of(dim: int | Sequence[int] | None, rank: int) -> list[int]:
     given = [dim] if isinstance(dim, int) else list(dim)
     found = []
     for item in given:
-        place = item + rank if item < 0 else item
+        dimension = item + rank if item < 0 else item
         if rank == 0 and item == -1:
-            place = 0
-        require(0 <= place < rank or (rank == 0 and place == 0), f"dimension {item} is out of range for rank {rank}")
-        found.append(place)
+            dimension = 0
+        require(
+            0 <= dimension < rank or (rank == 0 and dimension == 0), f"dimension {item} is out of range for rank {rank}"
+        )
+        found.append(dimension)
     require(len(set(found)) == len(found), f"dimensions {given} name one axis twice")
     return sorted(found)
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, is_wormhole
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/generic/device/reduce_op.cpp, is_wormhole
 def default_config(given: Any, tensor: Tensor) -> MathConfig:
     """HiFi4 with a 32-bit destination register is faulty on Wormhole, so the library uses HiFi3 there."""
     wormhole = tensor._device is None or tensor._device.board.arch is Arch.WORMHOLE_B0
@@ -189,27 +192,27 @@ def _reduce_axes(
     if dims in ([rank - 1], [rank - 2], [rank - 2, rank - 1]):
         axis = HW if len(dims) == 2 else W if dims[0] == rank - 1 else H
         if request.kind == MEAN:
-            scalar /= math.prod(spec.shape[place] for place in dims)
+            scalar /= math.prod(spec.shape[dimension] for dimension in dims)
         dtype = None
         if request.chained and request.kind == SUM:
             dtype = DataType.BFLOAT16 if last else DataType.FLOAT32
         made = _launch(in_four_dimensions(tensor), request, axis, scalar, memory, dtype, layout)
         return reshaped(made, kept_shape(spec.shape, dims, True))
     if request.kind == MEAN and len(dims) > 1:
-        scalar /= math.prod(spec.shape[place] for place in dims)
+        scalar /= math.prod(spec.shape[dimension] for dimension in dims)
         request = dataclasses.replace(request, kind=SUM)
     request = dataclasses.replace(request, memory=memory)
     fill = FILL.get(request.kind, 0.0)
     scaled_at = dims[0] if request.kind in (MAX, MIN) else dims[-1]
-    for place in reversed(dims):
-        target = place
-        if place < rank - 2:
-            tensor = ttnn.transpose(tensor, place, -2, memory_config=memory, pad_value=fill)
+    for dimension in reversed(dims):
+        target = dimension
+        if dimension < rank - 2:
+            tensor = ttnn.transpose(tensor, dimension, -2, memory_config=memory, pad_value=fill)
             target = rank - 2
-        is_last = request.chained and last and place == dims[0]
-        tensor = _reduce_axes(tensor, [target], scalar if place == scaled_at else 1.0, request, last=is_last)
-        if place < rank - 2:
-            tensor = ttnn.transpose(tensor, place, -2, memory_config=memory, pad_value=fill)
+        is_last = request.chained and last and dimension == dims[0]
+        tensor = _reduce_axes(tensor, [target], scalar if dimension == scaled_at else 1.0, request, last=is_last)
+        if dimension < rank - 2:
+            tensor = ttnn.transpose(tensor, dimension, -2, memory_config=memory, pad_value=fill)
     return tensor
 
 

@@ -17,6 +17,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
 INTEGERS = (DataType.UINT32, DataType.INT32)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/sampling/device/sampling_device_operation.cpp, num_users
 MOST_USERS = 32
 CHOICES = 32  # candidates per user: one tile's width
 LATTICE = 65536  # number of equidistant values of a draw in [0, 1)
@@ -81,8 +82,8 @@ def sampling(
         weighed = torch.where(allowed, best * scale.reshape(-1, 1), -torch.inf)
         chances = round_bf16_nearest_even(torch.softmax(weighed, dim=-1))
         picked = _draw(chances, allowed, mass.reshape(-1), draws)
-        place = found.gather(-1, picked.reshape(-1, 1)).long()
-        token = tokens.reshape(users, -1).gather(-1, place)
+        choice = found.gather(-1, picked.reshape(-1, 1)).long()
+        token = tokens.reshape(users, -1).gather(-1, choice)
         return token.reshape(out.shape).to(CARRIER[out.dtype])
 
     reads = ("input_values_tensor", "input_indices_tensor", "k", "p", "temp")

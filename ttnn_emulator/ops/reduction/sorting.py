@@ -24,10 +24,10 @@ from ttnn_emulator.tensors.tensor import Tensor
 
 SORT_DTYPES = (DataType.BFLOAT16, DataType.UINT16, DataType.FLOAT32)
 WIDE_INDEX_DTYPES = (DataType.FLOAT32, DataType.UINT16)  # sorted in 32-bit registers, with 32-bit indices
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/topk/device/topk_constants.hpp, min_dim_per_core
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/topk/device/topk_constants.hpp, min_dim_per_core
 LEAST_WIDTH = 64  # width that the sorting network handles at once
 LONGEST_16_BIT = 65535
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/reduction/topk/device/topk_constants.hpp, multi_core_min_width
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/topk/device/topk_constants.hpp, multi_core_min_width
 LEAST_SPREAD = 8192  # width from which topk uses several cores per row
 
 # -- sort -------------------------------------------------------------------------------------------------------------

@@ -52,9 +52,9 @@ def _spread(
         source = ttnn.permute(source, swapped, memory_config=memory)
     else:
         axis = HW
-        order = [place for place in range(rank) if place not in dims] + dims
+        order = [dimension for dimension in range(rank) if dimension not in dims] + dims
         source = ttnn.permute(source, order, memory_config=memory)
-        batch = math.prod(spec.shape[place] for place in dims[:-2])
+        batch = math.prod(spec.shape[dimension] for dimension in dims[:-2])
     if not source._spec.is_tile:
         source = tilized(source, 0.0, memory, cores)
     math_settings = math_config(config, fidelity=MathFidelity.HiFi4, approx=False, fp32_acc=True)

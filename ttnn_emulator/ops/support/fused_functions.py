@@ -29,6 +29,7 @@ WITHOUT_INPUT_DTYPE = frozenset({"celu", "digamma", "elu", "erf", "i1", "selu", 
 COUNTED = frozenset({"rdiv", "selu"})  # two parameters, whose number the library checks
 UNCOUNTED = frozenset({"clamp_tss", "hardtanh", "polygamma", "softplus", "threshold", "xielu"})  # not checked
 OTHER_REGISTERS = frozenset({"mac_tss", "where_tss"})  # their operands are in registers that only their kernels fill
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/common/unary_op_utils.cpp, VecMode
 VECTOR_MODES = (2.0, 4.0)
 LEFT_FACES = 2.0
 
@@ -54,7 +55,7 @@ def require_fusable(given: Any, *, typed: bool = True, packs_relu: bool = False)
     require(typed or name not in NEEDS_DTYPE, f"{name} needs a dtype, and a convolution gives none")
 
 
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/common/unary_op_utils.cpp, get_op_init_and_func
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/common/unary_op_utils.cpp, get_op_init_and_func
 def fault_of(*given: Any) -> ChipFault | None:
     """Wrong results of the card with these functions: one is omitted, or applied to a part of the tensor."""
     for each in map(as_unary, given):

@@ -47,6 +47,19 @@ def cases() -> Iterator[Case]:
         yield from family()
 
 
+# Positions of two users: of other shapes, dtypes and layouts, and on the host.
+UNUSUAL_POSITIONS = (
+    indices(1),
+    indices(3),
+    indices(1, 2),
+    indices(2, 1),
+    indices(2, dtype="uint32"),
+    indices(2, dtype="float32"),
+    indices(2, layout="TILE"),
+    indices(2, host=True),
+)
+
+
 def decode() -> Iterator[Case]:
     shape: tuple[int, ...]
     op = DECODE
@@ -54,18 +67,7 @@ def decode() -> Iterator[Case]:
     for position in ([5, 6], [127, 0], [5], [5, 128], [5, 6, 7], [], [-1, 5], "x"):
         yield call(op, q, k, k, cur_pos=position)
         yield call(op, q, grouped, grouped, cur_pos=position)
-    for positions in (
-        indices(2),
-        indices(1),
-        indices(3),
-        indices(1, 2),
-        indices(2, 1),
-        indices(2, dtype="uint32"),
-        indices(2, dtype="float32"),
-        indices(2, layout="TILE"),
-        indices(2, host=True),
-        indices(2, mem="L1"),
-    ):
+    for positions in (indices(2), *UNUSUAL_POSITIONS, indices(2, mem="L1")):
         yield call(op, q, k, k, cur_pos_tensor=positions)
     yield call(op, q, k, k, cur_pos=[5, 6], cur_pos_tensor=indices(2))
     yield call(op, q, k, k)
@@ -203,16 +205,7 @@ def paged() -> Iterator[Case]:
     for shape in ((2, 4), (2, 1), (2, 5), (3, 4), (1, 4), (2, 8), (8,), (1, 2, 4)):
         yield call(op, q, cache, cache, indices(*shape), **options)
         yield call(op, q, cache, cache, indices(*shape), is_causal=False)
-    for positions in (
-        indices(1),
-        indices(3),
-        indices(1, 2),
-        indices(2, 1),
-        indices(2, dtype="uint32"),
-        indices(2, dtype="float32"),
-        indices(2, layout="TILE"),
-        indices(2, host=True),
-    ):
+    for positions in UNUSUAL_POSITIONS:
         yield call(op, q, cache, cache, pages, cur_pos_tensor=positions)
     yield call(op, q, cache, cache, indices(3, 4), cur_pos_tensor=indices(3))
     for dtype, layout in STORABLE:

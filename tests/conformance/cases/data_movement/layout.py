@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from ttnn_emulator.conformance.case import (
     DTYPES,
@@ -46,12 +47,15 @@ TARGETS = ("DRAM", "L1", *CONFIGS, *DRAM_CONFIGS, {"layout": "HEIGHT_SHARDED", "
 
 
 # Shards that do not fit a tensor of 128 x 128: too narrow, too few, or not tile-aligned.
-ILL_FITTING = (
+TOO_SMALL = (
     height_sharded([32, 64], 4),
     height_sharded([32, 128], 3),
     height_sharded([20, 128], 7),
     width_sharded([64, 32], 4),
     width_sharded([128, 32], 3),
+)
+ILL_FITTING = (
+    *TOO_SMALL,
     width_sharded([128, 20], 7),
     block_sharded([64, 64], (1, 2)),
     block_sharded([40, 64], (2, 4)),
@@ -120,6 +124,16 @@ def on_the_host() -> Iterator[Case]:
         yield call("ttnn.to_dtype", T([64, 64], dtype, layout), E("float32"))
 
 
+def misused(name: str, good: Case, arguments: tuple, *, surplus: int) -> Iterator[Case]:
+    """Calls with a wrong tensor, none, an unknown keyword, wrong arguments, and `surplus` tensors after them."""
+    for wrong in (None, 3, "tensor", [good]):
+        yield call(name, wrong, *arguments)
+    yield call(name)
+    yield call(name, good, *arguments, unknown=1)
+    yield call(name, good, *arguments, memory_config="L1")
+    yield call(name, good, *(["wrong"] * len(arguments)), *([good] * surplus))
+
+
 def wrong_types() -> Iterator[Case]:
     good = T([64, 64])
     for op, arguments in (
@@ -144,13 +158,7 @@ def wrong_types() -> Iterator[Case]:
         ("reshard", (M(CONFIGS[0]),)),
         ("interleaved_to_sharded", (M(CONFIGS[0]),)),
     ):
-        name = f"ttnn.{op}"
-        for wrong in (None, 3, "tensor", [good]):
-            yield call(name, wrong, *arguments)
-        yield call(name)
-        yield call(name, good, *arguments, unknown=1)
-        yield call(name, good, *arguments, memory_config="L1")
-        yield call(name, good, *(["wrong"] * len(arguments)), good, good, good, good)
+        yield from misused(f"ttnn.{op}", good, arguments, surplus=4)
 
 
 def to_layout() -> Iterator[Case]:
@@ -406,6 +414,11 @@ def shards() -> Iterator[Case]:
 
 def partial_shards() -> Iterator[Case]:
     row = E("ShardOrientation.ROW_MAJOR")
+
+    def partial(tensor: Any, cores: Any, **options: Any) -> Case:
+        height = E("TensorMemoryLayout.HEIGHT_SHARDED")
+        return call("ttnn.interleaved_to_sharded_partial", tensor, cores, [32, 128], 2, 0, height, row, **options)
+
     schemes = (("HEIGHT_SHARDED", [32, 128]), ("WIDTH_SHARDED", [64, 32]), ("BLOCK_SHARDED", [32, 64]))
     for (scheme, shard), (slices, index) in product(schemes, ((2, 0), (2, 1), (2, 2), (4, 1), (3, 0))):
         for layout in BOTH:
@@ -421,69 +434,14 @@ def partial_shards() -> Iterator[Case]:
             )
     part = T([1, 1, 64, 128], mem=height_sharded([32, 128], 2))
     for dtype in ("bfloat16", "float32", "bfloat8_b"):
-        yield call(
-            "ttnn.interleaved_to_sharded_partial",
-            T(SQUARE),
-            C("CoreCoord", 4, 2),
-            [32, 128],
-            2,
-            0,
-            E("TensorMemoryLayout.HEIGHT_SHARDED"),
-            row,
-            output_dtype=E(dtype),
-        )
+        yield partial(T(SQUARE), C("CoreCoord", 4, 2), output_dtype=E(dtype))
         yield call("ttnn.sharded_to_interleaved_partial", part, T(SQUARE, dtype), 2, 0)
         yield call("ttnn.sharded_to_interleaved_partial", part, T(SQUARE), 2, 0, output_dtype=E(dtype))
-    yield call(
-        "ttnn.interleaved_to_sharded_partial",
-        T(SQUARE),
-        G([0, 0, 3, 0]),
-        [32, 128],
-        2,
-        0,
-        E("TensorMemoryLayout.HEIGHT_SHARDED"),
-        row,
-    )
-    yield call(
-        "ttnn.interleaved_to_sharded_partial",
-        T(SQUARE),
-        C("CoreCoord", 9, 9),
-        [32, 128],
-        2,
-        0,
-        E("TensorMemoryLayout.HEIGHT_SHARDED"),
-        row,
-    )
-    yield call(
-        "ttnn.interleaved_to_sharded_partial",
-        T([128, 128]),
-        C("CoreCoord", 4, 2),
-        [32, 128],
-        2,
-        0,
-        E("TensorMemoryLayout.HEIGHT_SHARDED"),
-        row,
-    )
-    yield call(
-        "ttnn.interleaved_to_sharded_partial",
-        T([1, 128, 128]),
-        C("CoreCoord", 4, 2),
-        [32, 128],
-        2,
-        0,
-        E("TensorMemoryLayout.HEIGHT_SHARDED"),
-        row,
-    )
-    yield call(
-        "ttnn.interleaved_to_sharded_partial",
-        T(SQUARE, mem=CONFIGS[0]),
-        C("CoreCoord", 4, 2),
-        [32, 128],
-        2,
-        0,
-        E("TensorMemoryLayout.HEIGHT_SHARDED"),
-        row,
-    )
+    yield partial(T(SQUARE), G([0, 0, 3, 0]))
+    yield partial(T(SQUARE), C("CoreCoord", 9, 9))
+    yield partial(T([128, 128]), C("CoreCoord", 4, 2))
+    yield partial(T([1, 128, 128]), C("CoreCoord", 4, 2))
+    yield partial(T(SQUARE, mem=CONFIGS[0]), C("CoreCoord", 4, 2))
     for slices, index, layout in product((2, 4, 3), (0, 1, 3), BOTH):
         yield call("ttnn.sharded_to_interleaved_partial", part, T(SQUARE, layout=layout), slices, index)
     yield call("ttnn.sharded_to_interleaved_partial", T([1, 1, 64, 128]), T(SQUARE), 2, 0)

@@ -22,7 +22,7 @@ from ttnn_emulator.conformance.case import (
     width_sharded,
 )
 
-from .layout import creatable
+from .layout import TOO_SMALL, creatable, misused
 
 SQUARE = (1, 1, 128, 128)
 CONFIGS = (
@@ -51,11 +51,7 @@ RESHAPES: tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...]], ...] = (
 
 
 ILL_FITTING = (
-    height_sharded([32, 64], 4),
-    height_sharded([32, 128], 3),
-    height_sharded([20, 128], 7),
-    width_sharded([64, 32], 4),
-    width_sharded([128, 32], 3),
+    *TOO_SMALL,
     block_sharded([64, 64], (1, 2)),
     block_sharded([64, 64], (2, 2), buffer="DRAM"),
 )
@@ -124,13 +120,7 @@ def wrong_types() -> Iterator[Case]:
         ("repeat_interleave", (2, 0)),
         ("expand", ([32, 64],)),
     ):
-        name = f"ttnn.{op}"
-        for wrong in (None, 3, "tensor", [good]):
-            yield call(name, wrong, *arguments)
-        yield call(name)
-        yield call(name, good, *arguments, unknown=1)
-        yield call(name, good, *arguments, memory_config="L1")
-        yield call(name, good, *(["wrong"] * len(arguments)), good)
+        yield from misused(f"ttnn.{op}", good, arguments, surplus=1)
 
 
 def reshapes() -> Iterator[Case]:

@@ -19,9 +19,7 @@ from ttnn_emulator.conformance.case import (
     height_sharded,
 )
 
-from .binary import UNSPECIFIED, turn
-
-SQUARE = (128, 128)
+from .binary import SQUARE, UNSPECIFIED, USUAL_PLACES, turn
 
 PLAIN = (
     "abs acos acosh asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp2 expm1 fill_zero floor "
@@ -60,13 +58,7 @@ WITH_ARGUMENTS: dict[str, tuple[tuple[tuple, dict[str, Any]], ...]] = {
 TENSOR_SHAPES = (((1, 33), (5, 33)), ((5, 33), (1, 33)), ((5, 1), (5, 33)), ((5, 33), (5, 1)), ((1, 1), (5, 33)))
 OTHER_SHAPES = (((5, 32), (5, 33)), ((5, 33), (4, 33)), ((5, 33), (1, 5, 33)), ((2, 5, 33), (5, 33)), ((3,), (7,)))
 PLACES: tuple[tuple[Any, Any, Any], ...] = (
-    ("L1", "DRAM", None),
-    ("DRAM", "L1", None),
-    ("DRAM", "DRAM", "L1"),
-    (TALL, TALL, None),
-    (WIDE, WIDE, None),
-    (BLOCK, BLOCK, None),
-    (TALL, "DRAM", None),
+    *USUAL_PLACES,
     ("DRAM", BLOCK, None),
     (TALL, BLOCK, None),
     (TALL, TALL, "DRAM"),
@@ -74,6 +66,15 @@ PLACES: tuple[tuple[Any, Any, Any], ...] = (
     ("DRAM", "DRAM", UNSPECIFIED[0]),
     (BLOCK, BLOCK, UNSPECIFIED[2]),
     ("DRAM", "DRAM", height_sharded([32, 64], 4)),
+)
+# Tensors passed as gradients of [5, 33]: the same, and others in dtype or shape.
+OUTPUTS = (
+    T((5, 33)),
+    T((5, 33), "float32"),
+    T((5, 33), "bfloat8_b"),
+    T((5, 33), "int32"),
+    T((1, 5, 33)),
+    T((5, 34)),
 )
 ODD_INPUTS = (T((5, 33), host=True), 2.0, "x", None)
 
@@ -113,12 +114,7 @@ def into_a_tensor(name: str, *args: Any) -> Iterator[Case]:
     """Tensors passed as output gradients."""
     a = T((5, 33))
     for given in (
-        T((5, 33)),
-        T((5, 33), "float32"),
-        T((5, 33), "bfloat8_b"),
-        T((5, 33), "int32"),
-        T((1, 5, 33)),
-        T((5, 34)),
+        *OUTPUTS,
         T((32, 64)),
         T((5, 33), layout="ROW_MAJOR"),
         T((5, 33), mem="L1"),

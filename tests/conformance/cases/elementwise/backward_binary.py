@@ -7,8 +7,9 @@ from typing import Any
 
 from ttnn_emulator.conformance.case import BLOCK, DTYPES, SHAPES, TALL, WIDE, Case, E, M, T, call, product
 
-from .backward import SQUARE
-from .binary import UNSPECIFIED, turn
+from .backward import OUTPUTS
+from .binary import SQUARE, UNSPECIFIED, turn
+from .ternary import USUAL_PLACES
 
 PAIRS = "atan2 fmod hypot ldexp logaddexp logaddexp2 max min remainder squared_difference xlogy".split(" ")
 
@@ -46,13 +47,7 @@ PLACES: tuple[tuple[Any, ...], ...] = (
     ("L1", "DRAM", "DRAM", None),
     ("DRAM", "L1", "DRAM", None),
     ("DRAM", "DRAM", "L1", None),
-    ("DRAM", "DRAM", "DRAM", "L1"),
-    (TALL, TALL, TALL, None),
-    (BLOCK, BLOCK, BLOCK, None),
-    (WIDE, WIDE, WIDE, "DRAM"),
-    (TALL, "DRAM", "DRAM", None),
-    ("DRAM", TALL, "DRAM", None),
-    ("DRAM", "DRAM", BLOCK, None),
+    *USUAL_PLACES,
     (TALL, BLOCK, WIDE, None),
     ("DRAM", "DRAM", "DRAM", TALL),
     ("DRAM", "DRAM", "DRAM", UNSPECIFIED[0]),
@@ -105,12 +100,7 @@ def requested_gradients(name: str, first: str, second: str) -> Iterator[Case]:
         yield bw(a, a, a, are_required_outputs=required, **{first: T((5, 33)), second: T((5, 33))})
         yield bw(a, a, T((1, 33)), are_required_outputs=required)
     given = (
-        T((5, 33)),
-        T((5, 33), "float32"),
-        T((5, 33), "bfloat8_b"),
-        T((5, 33), "int32"),
-        T((1, 5, 33)),
-        T((5, 34)),
+        *OUTPUTS,
         T((5, 33), layout="ROW_MAJOR"),
         T((5, 33), mem="L1"),
         T((5, 33), host=True),

@@ -7,7 +7,7 @@ from typing import Any
 
 from ttnn_emulator.conformance.case import BLOCK, DTYPES, SHAPES, TALL, WIDE, C, Case, M, T, call, product
 
-from .backward import SQUARE
+from .binary import SQUARE
 
 FUNCTIONS = ("real", "imag", "angle", "is_real", "is_imag", "conj", "polar")
 TO_REAL = ("abs", "real", "imag", "angle")

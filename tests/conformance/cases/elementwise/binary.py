@@ -70,8 +70,8 @@ SQUARE = (128, 128)
 UNSPECIFIED = tuple(
     {"layout": layout, "buffer": "L1"} for layout in ("HEIGHT_SHARDED", "WIDTH_SHARDED", "BLOCK_SHARDED")
 )
-# Memory configs of the operands, and the requested one of the result.
-PLACES: tuple[tuple[Any, Any, Any], ...] = (
+# Memory configs of two operands, and the requested one of the result.
+USUAL_PLACES: tuple[tuple[Any, Any, Any], ...] = (
     ("L1", "DRAM", None),
     ("DRAM", "L1", None),
     ("DRAM", "DRAM", "L1"),
@@ -79,6 +79,9 @@ PLACES: tuple[tuple[Any, Any, Any], ...] = (
     (WIDE, WIDE, None),
     (BLOCK, BLOCK, None),
     (TALL, "DRAM", None),
+)
+PLACES: tuple[tuple[Any, Any, Any], ...] = (
+    *USUAL_PLACES,
     ("DRAM", TALL, None),
     ("L1", BLOCK, None),
     (TALL, height_sharded([64, 128], 2), None),

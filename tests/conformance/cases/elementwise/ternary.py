@@ -24,9 +24,7 @@ from ttnn_emulator.conformance.case import (
 )
 from ttnn_emulator.conformance.numeric_row import Row
 
-from .binary import UNSPECIFIED, turn
-
-SQUARE = (128, 128)
+from .binary import SQUARE, UNSPECIFIED, turn
 
 # Three shapes that broadcast together.
 TRIPLES: tuple[tuple[tuple[int, ...], ...], ...] = (
@@ -48,9 +46,8 @@ WRONG_TRIPLES: tuple[tuple[tuple[int, ...], ...], ...] = (
     ((2, 3, 5, 33), (3, 3, 5, 33), (5, 33)),
     ((5, 33), (2, 33), (1, 1)),
 )
-PLACES: tuple[tuple[Any, Any, Any, Any], ...] = (
-    ("L1", "DRAM", "DRAM", None),
-    ("DRAM", "L1", "L1", None),
+# Memory configs of three operands, and the requested one of the result.
+USUAL_PLACES: tuple[tuple[Any, Any, Any, Any], ...] = (
     ("DRAM", "DRAM", "DRAM", "L1"),
     (TALL, TALL, TALL, None),
     (BLOCK, BLOCK, BLOCK, None),
@@ -58,6 +55,11 @@ PLACES: tuple[tuple[Any, Any, Any, Any], ...] = (
     (TALL, "DRAM", "DRAM", None),
     ("DRAM", TALL, "DRAM", None),
     ("DRAM", "DRAM", BLOCK, None),
+)
+PLACES: tuple[tuple[Any, Any, Any, Any], ...] = (
+    ("L1", "DRAM", "DRAM", None),
+    ("DRAM", "L1", "L1", None),
+    *USUAL_PLACES,
     (height_sharded([64, 128], 2), TALL, "DRAM", None),
     (TALL, BLOCK, WIDE, None),
     ("DRAM", "DRAM", "DRAM", TALL),

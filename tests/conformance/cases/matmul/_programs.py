@@ -37,9 +37,12 @@ def unary(name: str, *params: float) -> Case:
     return C("UnaryWithParam", E(f"UnaryOpType.{name}"), *params)
 
 
-def reuse(x: int, y: int, inner: int, sub_h: int, sub_w: int, rows: int, columns: int, **more: Any) -> Case:
+def on_grid(
+    name: str, x: int, y: int, inner: int, sub_h: int, sub_w: int, rows: int, columns: int, **more: Any
+) -> Case:
+    """A config of a program with blocks on a grid of cores; sizes are in tiles."""
     return C(
-        "MatmulMultiCoreReuseProgramConfig",
+        name,
         compute_with_storage_grid_size={"tuple": [x, y]},
         in0_block_w=inner,
         out_subblock_h=sub_h,
@@ -50,30 +53,17 @@ def reuse(x: int, y: int, inner: int, sub_h: int, sub_w: int, rows: int, columns
     )
 
 
-def mcast_2d(x: int, y: int, inner: int, sub_h: int, sub_w: int, rows: int, columns: int, **more: Any) -> Case:
-    return C(
-        "MatmulMultiCoreReuseMultiCastProgramConfig",
-        compute_with_storage_grid_size={"tuple": [x, y]},
-        in0_block_w=inner,
-        out_subblock_h=sub_h,
-        out_subblock_w=sub_w,
-        per_core_M=rows,
-        per_core_N=columns,
-        **({"transpose_mcast": False} | more),
-    )
+def reuse(*sizes: int, **more: Any) -> Case:
+    return on_grid("MatmulMultiCoreReuseProgramConfig", *sizes, **more)
 
 
-def mcast_1d(x: int, y: int, inner: int, sub_h: int, sub_w: int, rows: int, columns: int, **more: Any) -> Case:
-    return C(
-        "MatmulMultiCoreReuseMultiCast1DProgramConfig",
-        compute_with_storage_grid_size={"tuple": [x, y]},
-        in0_block_w=inner,
-        out_subblock_h=sub_h,
-        out_subblock_w=sub_w,
-        per_core_M=rows,
-        per_core_N=columns,
-        **({"fuse_batch": True, "mcast_in0": True} | more),
-    )
+def mcast_2d(*sizes: int, **more: Any) -> Case:
+    return on_grid("MatmulMultiCoreReuseMultiCastProgramConfig", *sizes, **({"transpose_mcast": False} | more))
+
+
+def mcast_1d(*sizes: int, **more: Any) -> Case:
+    defaults = {"fuse_batch": True, "mcast_in0": True}
+    return on_grid("MatmulMultiCoreReuseMultiCast1DProgramConfig", *sizes, **(defaults | more))
 
 
 def dram_sharded(inner: int, rows: int, columns: int, **more: Any) -> Case:

@@ -280,33 +280,28 @@ def test_conv3d(window: dict[str, Any], dtype: str, device: Any) -> None:
     assert (stored(ours) - reference).abs().max() <= reference.abs().max() * 2.0**-7
 
 
-def test_conv3d_in_groups(device: Any) -> None:
-    video, weight = numbers(1, 2, 5, 5, 32), numbers(32, 16, 1, 3, 3, seed=1) / 4
-    ours = ttnn.experimental.conv3d(
+def _conv3d(device: Any, video: torch.Tensor, weight: torch.Tensor, **more: Any) -> Any:
+    return ttnn.experimental.conv3d(
         input_tensor=upload(video, "bfloat16", "ROW_MAJOR", device),
         weight_tensor=ttnn.from_torch(weight, dtype=ttnn.bfloat16),
         device=device,
         dtype=ttnn.bfloat16,
-        output_channels=32,
-        kernel_size=(1, 3, 3),
-        groups=2,
+        output_channels=weight.shape[0],
+        kernel_size=tuple(weight.shape[2:]),
+        **more,
     )
+
+
+def test_conv3d_in_groups(device: Any) -> None:
+    video, weight = numbers(1, 2, 5, 5, 32), numbers(32, 16, 1, 3, 3, seed=1) / 4
+    ours = _conv3d(device, video, weight, groups=2)
     reference = F.conv3d(video.permute(0, 4, 1, 2, 3), weight.bfloat16().float(), groups=2).permute(0, 2, 3, 4, 1)
     assert pcc(stored(ours), reference) >= LEAST_PCC["bfloat16"]
 
 
 def _masked_conv3d(device: Any, **more: Any) -> torch.Tensor:
     video, weight = numbers(1, 3, 8, 8, 32), numbers(32, 32, 3, 3, 3, seed=1) / 8
-    ours = ttnn.experimental.conv3d(
-        input_tensor=upload(video, "bfloat16", "ROW_MAJOR", device),
-        weight_tensor=ttnn.from_torch(weight, dtype=ttnn.bfloat16),
-        device=device,
-        dtype=ttnn.bfloat16,
-        output_channels=32,
-        kernel_size=(3, 3, 3),
-        **{"padding": (0, 1, 1), **more},
-    )
-    return stored(ours)
+    return stored(_conv3d(device, video, weight, **{"padding": (0, 1, 1), **more}))
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def _centred(core: Core, x: torch.Tensor, mean: torch.Tensor, blocks: Blocks) ->
 def softmax_gradient(
     y: torch.Tensor,
     gradient: torch.Tensor,
-    place: int,
+    dim: int,
     dtype: DataType,
     config: MathConfig,
     *,
@@ -176,35 +176,35 @@ def softmax_gradient(
     logarithm: bool,
     in_pieces: bool,
 ) -> torch.Tensor:
-    """±(dy - Σ y·dy) × y, or for log-softmax dy - Σ dy × exp(y), along the negative dimension `place`."""
+    """±(dy - Σ y·dy) × y, or for log-softmax dy - Σ dy × exp(y), along the negative dimension `dim`."""
     core = Core.of(config, y.numel())
     middle = core.middle if core.wide else dtype
-    outer = place < -2  # there the kernel swaps its operands, whose fidelity phases round differently
+    outer = dim < -2  # there the kernel swaps its operands, whose fidelity phases round differently
     if logarithm:
-        total = core.through(_line_sum(core, gradient, place, middle, in_pieces, apart=True), middle)
+        total = core.through(_line_sum(core, gradient, dim, middle, in_pieces, apart=True), middle)
         powers = core.through(core.apply("exp", y), middle)
         share = core.mul(total, powers) if outer else core.mul(powers, total)
         return core.packed(core.sub(gradient, core.through(share, middle)), dtype)
     products = core.through(core.mul(y, gradient), middle)
-    total = core.through(_line_sum(core, products, place, middle, in_pieces), middle)
+    total = core.through(_line_sum(core, products, dim, middle, in_pieces), middle)
     rest = core.through(core.sub(gradient, total), middle)
     result = core.mul(rest, y) if outer else core.mul(y, rest)
     return core.packed(-result if negative else result, dtype)
 
 
 def _line_sum(
-    core: Core, values: torch.Tensor, place: int, middle: DataType, in_pieces: bool, apart: bool = False
+    core: Core, values: torch.Tensor, dim: int, middle: DataType, in_pieces: bool, apart: bool = False
 ) -> torch.Tensor:
-    """The sum along `place`; `apart`: the last tile is reduced separately and added."""
-    if place < -2:
-        return chained(core, list(values.unbind(place)), middle).unsqueeze(place)
-    sums = core.row_sums if place == -1 else core.column_sums
-    padding = [0, 0] * (-place - 1) + [0, -values.shape[place] % TILE]
-    tiles = torch.nn.functional.pad(values, padding).unflatten(place, (-1, TILE))
+    """The sum along `dim`; `apart`: the last tile is reduced separately and added."""
+    if dim < -2:
+        return chained(core, list(values.unbind(dim)), middle).unsqueeze(dim)
+    sums = core.row_sums if dim == -1 else core.column_sums
+    padding = [0, 0] * (-dim - 1) + [0, -values.shape[dim] % TILE]
+    tiles = torch.nn.functional.pad(values, padding).unflatten(dim, (-1, TILE))
     if in_pieces:
-        return sums(chained(core, list(tiles.unbind(place - 1)), middle))
-    head = (values.shape[place] - 1) // TILE * TILE
+        return sums(chained(core, list(tiles.unbind(dim - 1)), middle))
+    head = (values.shape[dim] - 1) // TILE * TILE
     if not apart or not head:
         return sums(values)
-    first, last = values.split([head, values.shape[place] - head], place)
+    first, last = values.split([head, values.shape[dim] - head], dim)
     return core.add(core.through(sums(first), middle), core.through(sums(last), middle))

@@ -37,40 +37,40 @@ def chained(core: Core, parts: list[torch.Tensor], dtype: DataType | None = None
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sum/device/moreh_sum_nc_impl_kernels/moreh_sum_nc.cpp,
 #     kernel_main
-def summed(values: torch.Tensor, place: int, config: MathConfig, *, mean: bool = False) -> torch.Tensor:
-    """The sum or mean along the negative dimension `place`, which is kept with size 1."""
+def summed(values: torch.Tensor, dim: int, config: MathConfig, *, mean: bool = False) -> torch.Tensor:
+    """The sum or mean along the negative dimension `dim`, which is kept with size 1."""
     if not values.is_floating_point():
-        return wrap_integer(values.to(torch.int64).sum(place, keepdim=True), DataType.INT32)
+        return wrap_integer(values.to(torch.int64).sum(dim, keepdim=True), DataType.INT32)
     core = Core.of(config, values.numel())
-    if place >= -2:
-        return _over_tiles(core, values, place, mean)
+    if dim >= -2:
+        return _over_tiles(core, values, dim, mean)
     if not mean:
-        return core.packed(numeric.accumulate(values, values.dim() + place, config), BF16).unsqueeze(place)
-    total = chained(core, list(values.unbind(place)), BF16)
-    share = scalar(core, 1.0 / values.shape[place], BF16)
-    return core.packed(core.mul(total, share), BF16).unsqueeze(place)
+        return core.packed(numeric.accumulate(values, values.dim() + dim, config), BF16).unsqueeze(dim)
+    total = chained(core, list(values.unbind(dim)), BF16)
+    share = scalar(core, 1.0 / values.shape[dim], BF16)
+    return core.packed(core.mul(total, share), BF16).unsqueeze(dim)
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sum/device/moreh_sum_w_impl_kernels/moreh_sum_w.cpp,
 #     kernel_main
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_sum/device/moreh_sum_h_impl_kernels/moreh_sum_h.cpp,
 #     kernel_main
-def _over_tiles(core: Core, values: torch.Tensor, place: int, mean: bool) -> torch.Tensor:
+def _over_tiles(core: Core, values: torch.Tensor, dim: int, mean: bool) -> torch.Tensor:
     """The sum of all tiles but the last is stored in a buffer and reloaded to add the last one."""
-    by_row = place == -1
+    by_row = dim == -1
     sums = numeric.row_sums if by_row else numeric.column_sums
-    size = values.shape[place]
+    size = values.shape[dim]
     share = 1.0
     if mean:
         exact = torch.tensor(1.0 / size)
         share = round_bf16_nearest_even(exact).item() if by_row else numeric.scaler_of(1.0 / size)
     head = (size - 1) // TILE * TILE
-    first, last = values.split([head, size - head], place)
+    first, last = values.split([head, size - head], dim)
     start = None
     if head:
         start = core.packed(sums(first, share, core.config, exact=core.exact), core.middle)
         start = core.source(start, core.middle) if mean and by_row else start
-    return core.packed(sums(last, share, core.config, start, exact=core.exact), BF16).unsqueeze(place)
+    return core.packed(sums(last, share, core.config, start, exact=core.exact), BF16).unsqueeze(dim)
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_mean_backward/device/kernels/moreh_mean_backward.cpp,
@@ -109,19 +109,19 @@ def absolute_power(values: torch.Tensor, power: float, config: MathConfig) -> to
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_norm/device/ord_other/moreh_norm_w/kernels/moreh_norm_w_kernel.cpp, kernel_main  # noqa: E501
-def extreme_norm(values: torch.Tensor, place: int, power: float, config: MathConfig) -> torch.Tensor:
+def extreme_norm(values: torch.Tensor, dim: int, power: float, config: MathConfig) -> torch.Tensor:
     """The norms of order 0 and ±∞: the number of nonzero values, the largest or the smallest magnitude."""
     if power == 0.0:
         core = Core.of(config, values.numel())
         kept = (values != 0).to(torch.float32)
-        if place < -2:
-            return core.packed(chained(core, list(kept.unbind(place))), BF16).unsqueeze(place)
-        padding = [0, 0] * (-place - 1) + [0, -values.shape[place] % TILE]
-        tiles = torch.nn.functional.pad(kept, padding).unflatten(place, (-1, TILE))
-        total = chained(core, list(tiles.unbind(place - 1)))
-        sums = numeric.row_sums if place == -1 else numeric.column_sums
-        return core.packed(sums(total, 1.0, config, exact=core.exact), BF16).unsqueeze(place)
-    return numeric.extreme(values.abs(), place, largest=power > 0).unsqueeze(place)
+        if dim < -2:
+            return core.packed(chained(core, list(kept.unbind(dim))), BF16).unsqueeze(dim)
+        padding = [0, 0] * (-dim - 1) + [0, -values.shape[dim] % TILE]
+        tiles = torch.nn.functional.pad(kept, padding).unflatten(dim, (-1, TILE))
+        total = chained(core, list(tiles.unbind(dim - 1)))
+        sums = numeric.row_sums if dim == -1 else numeric.column_sums
+        return core.packed(sums(total, 1.0, config, exact=core.exact), BF16).unsqueeze(dim)
+    return numeric.extreme(values.abs(), dim, largest=power > 0).unsqueeze(dim)
 
 
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/moreh/moreh_norm_backward/device/kernels/moreh_norm_backward_kernel.cpp,

@@ -17,6 +17,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE
 from ttnn_emulator.tensors.spec import Spec
 
 CACHE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/kv_cache/device/update_cache_device_operation.cpp, batch_offset
 MOST_USERS = 32
 
 

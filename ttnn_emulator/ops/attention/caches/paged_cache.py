@@ -21,7 +21,7 @@ from ttnn_emulator.tensors.spec import Spec
 UPDATED_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B, DataType.BFLOAT4_B)
 INPUT_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
 INTEGER_DTYPES = (DataType.UINT32, DataType.INT32)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/paged_cache/device/fused_update_cache/paged_fused_update_cache_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/paged_cache/device/fused_update_cache/paged_fused_update_cache_device_operation.cpp,  # noqa: E501
 # padded_shape of a row-major input
 ROW_MAJOR_WIDTH, ROW_MAJOR_HEADS = 128, 8
 MOST_INDICES = 256
@@ -410,7 +410,7 @@ def paged_fill_cache(
             end = valid if 0 < valid < end else end
         first = end - capacity if capacity and end > capacity else 0
         made, source = pages.view(grown(held, own)).clone(), grown(values, given)
-        for place, user in enumerate(users):
+        for source_row, user in enumerate(users):
             for start in range(first, end, TILE_SIZE):
                 position = start % capacity if capacity else start
                 page = _plain(numbers[user, position // rows].item())
@@ -419,7 +419,7 @@ def paged_fill_cache(
                 if not 0 <= page < made.shape[0]:
                     raise ChipFault(f"page {page} is not one of {made.shape[0]}")
                 row = position % rows
-                made[page, :, row : row + TILE_SIZE] = source[place, :, start : start + TILE_SIZE]
+                made[page, :, row : row + TILE_SIZE] = source[source_row, :, start : start + TILE_SIZE]
         return pages.back(made)[whole].contiguous()
 
     run = compute if same else torn("cache and input must both be in TILE layout")

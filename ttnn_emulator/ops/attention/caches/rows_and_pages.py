@@ -55,14 +55,14 @@ class RowWriter:
         """The cache rows that share a tile with a new one, after the round trip."""
         return tiled(self.cache, wide=self.wide)(untiled(self.cache, wide=self.wide)(tiles))
 
-    def write(self, place: torch.Tensor, row: int, values: torch.Tensor) -> None:
-        """`values` [..., D], already by `rows`, into row `row` of `place` [..., S, D], in place."""
-        if not 0 <= row < place.shape[-2]:
-            raise ChipFault(f"row {row} lies outside of a cache of {place.shape[-2]} rows")
+    def write(self, target: torch.Tensor, row: int, values: torch.Tensor) -> None:
+        """`values` [..., D], already by `rows`, into row `row` of `target` [..., S, D], in place."""
+        if not 0 <= row < target.shape[-2]:
+            raise ChipFault(f"row {row} lies outside of a cache of {target.shape[-2]} rows")
         first = row // TILE_SIZE * TILE_SIZE
-        around = place[..., first : first + TILE_SIZE, :]
+        around = target[..., first : first + TILE_SIZE, :]
         around.copy_(self.around(around.contiguous()))
-        place[..., row, :] = values
+        target[..., row, :] = values
 
 
 @dataclass(frozen=True)

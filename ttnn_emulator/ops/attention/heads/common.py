@@ -23,6 +23,8 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 HEAD_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16, DataType.BFLOAT8_B)
 TF32_BITS = 11
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads/device/nlp_create_qkv_heads_program_factory.cpp,  # noqa: E501
+# cb_num_tiles
 BUFFERED_TILES = 4  # tiles per circular buffer between reader and writer
 
 Move = Callable[[torch.Tensor], torch.Tensor]

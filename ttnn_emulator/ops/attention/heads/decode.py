@@ -24,6 +24,8 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
 DECODE_DTYPES = (DataType.FLOAT32, DataType.BFLOAT16)
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads_decode/device/nlp_create_qkv_heads_decode_device_operation.cpp,  # noqa: E501
+# num_users_supported
 MOST_USERS = 32
 ORIGIN = CoreCoord(0, 0)
 
@@ -191,8 +193,10 @@ def nlp_kv_cache_load_slice(
     require(0 < cores <= board_cores(), f"{cores} heads need as many cores, there are {board_cores()}")
     rows = seq_len_end - seq_len_start
     require(seq_len_start % TILE_SIZE == 0, f"the slice must begin at a tile, not at {seq_len_start}")
-    place = ShardSpec(num_cores_to_corerangeset(cores, board_grid(), True), (rows, width))
-    made = Spec.of((batch, heads, rows, width), spec.dtype, spec.layout, MemoryConfig(HEIGHT, BufferType.L1, place))
+    head_shards = ShardSpec(num_cores_to_corerangeset(cores, board_grid(), True), (rows, width))
+    made = Spec.of(
+        (batch, heads, rows, width), spec.dtype, spec.layout, MemoryConfig(HEIGHT, BufferType.L1, head_shards)
+    )
     out = output_tensor or made
     padded = spec.padded_shape
 

@@ -44,7 +44,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, round_up
 from ttnn_emulator.tensors.spec import Spec
 
 BERT_DTYPES = (DataType.BFLOAT16, DataType.BFLOAT8_B)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/transformer/concatenate_heads/device/concatenate_heads_device_operation.cpp,  # noqa: E501
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/concatenate_heads/device/concatenate_heads_device_operation.cpp,  # noqa: E501
 # batch_size and padded_shape
 BERT_BATCHES = range(7, 10)
 BERT_LENGTH, BERT_HEADS, BERT_HEAD_DIM = 384, 16, 64
@@ -134,9 +134,9 @@ def split_query_key_value_and_split_heads(
         if spec.shard_spec is not None:
             _require_shards_in_l1(config)
             each = num_heads // across
-            place = spec.shard_spec
-            upright = ShardSpec(place.grid, (each * length, head_dim), place.orientation)
-            turned = ShardSpec(place.grid, (each * head_dim, length), place.orientation)
+            new_shards = spec.shard_spec
+            upright = ShardSpec(new_shards.grid, (each * length, head_dim), new_shards.orientation)
+            turned = ShardSpec(new_shards.grid, (each * head_dim, length), new_shards.orientation)
             configs = [sharded_like(config, shards) for shards in (upright, turned, upright)]
         specs = tuple(
             Spec.of(shape, spec.dtype, Layout.TILE, each) for shape, each in zip((rows, columns, rows), configs)
@@ -185,8 +185,8 @@ def _on_the_same_cores(
     cores = shards.grid.bounding_box().size()
     specs = []
     for batch, heads, height, width in shapes:
-        place = ShardSpec(shards.grid, (batch * heads * height // cores, width), shards.orientation)
-        specs.append(Spec.of((batch, heads, height, width), dtype, Layout.TILE, sharded_like(config, place)))
+        new_shards = ShardSpec(shards.grid, (batch * heads * height // cores, width), shards.orientation)
+        specs.append(Spec.of((batch, heads, height, width), dtype, Layout.TILE, sharded_like(config, new_shards)))
     return specs
 
 

@@ -9,7 +9,7 @@ from ttnn_emulator.tensors.shapes import DEFAULT_TILE
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 
 BUFFERED_TILES = 2
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/binary_ng/device/binary_ng_program_factory.cpp, num_tiles_per_cycle
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/binary_ng/device/binary_ng_program_factory.cpp, num_tiles_per_cycle
 # Tiles per block when every core computes on its own shards.
 MATRIX_TILES, VECTOR_TILES = 8, 2
 

@@ -66,7 +66,7 @@ CAST_BEFORE: dict[str, tuple[DataType, DataType]] = {
     "ISCLOSE": (INT32, DataType.FLOAT32),
 }
 ROUNDS_WHEN_ACCURATE = frozenset({"ADD", "SUB", "RSUB"})
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/binary_ng/device/binary_ng_device_operation.cpp, the check that
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/binary_ng/device/binary_ng_device_operation.cpp, the check that
 # allows broadcasting up to rank 6
 LARGEST_BROADCAST_RANK = 6
 

@@ -90,6 +90,7 @@ for _name, (_function, _text) in FUNCTIONS.items():
 
 # -- in one program ---------------------------------------------------------------------------------------------------
 
+# asked ttnn 0.81.1: limits of complex_mul
 LARGEST_RANK, WIDEST_ROW = 4, 1024
 FLOAT32 = DataType.FLOAT32
 JOIN = {

@@ -22,7 +22,7 @@ from ttnn_emulator.tensors.tensor import Tensor
 # -- clamp ------------------------------------------------------------------------------------------------------------
 
 GREATEST = float(torch.finfo(torch.float32).max)
-# tt-metal v0.81.1: ttnn/cpp/ttnn/operations/eltwise/unary/device/unary_composite_op.cpp, min_val and max_val
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/device/unary_composite_op.cpp, min_val and max_val
 INTEGER_BOUND = 16775716  # replaces a missing bound when the other one is an integer
 
 
@@ -208,9 +208,9 @@ def _times_mask(x: Tensor, mask: Callable[..., torch.Tensor], diagonal: int, con
     """x times a tensor of ones and zeros that the host creates and uploads."""
     shape = tuple(x.shape)
     ones = mask(torch.ones((1,) * (2 - len(shape)) + shape), diagonal).reshape(shape)
-    place = config if config is not None else x.memory_config()
+    memory = config if config is not None else x.memory_config()
     dtype = x.dtype if x.dtype in (DataType.INT32, DataType.UINT32) else DataType.BFLOAT16
-    sent = from_torch_tensor(ones, dtype, layout=Layout.TILE, device=x.device(), memory_config=place)
+    sent = from_torch_tensor(ones, dtype, layout=Layout.TILE, device=x.device(), memory_config=memory)
     return ttnn.multiply(x, sent, memory_config=config)
 
 

@@ -181,6 +181,7 @@ BY_FAST_EXP = (
     Activation("add_unary_sfpu", (1.0,)),
     Activation("recip"),
 )
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/common/unary_op_utils.cpp, VecMode
 LEFT_FACES, ALL_FACES = 2, 4
 
 
