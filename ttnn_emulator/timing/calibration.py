@@ -14,7 +14,7 @@ MEASURED = frozenset({Arch.WORMHOLE_B0, Arch.BLACKHOLE})
 SCARCE = 0.3
 ERRORS: dict[str, float] = {
     "accumulation": 0.20,
-    "binary": 0.85,
+    "binary": 0.90,
     "collective": 0.30,
     "concat": 0.30,
     "concat heads": 0.30,
@@ -30,7 +30,7 @@ ERRORS: dict[str, float] = {
     "interleaved_to_sharded": 0.10,
     "key-value cache": 0.30,
     "layer_norm": 0.30,
-    "matmul": 0.35,
+    "matmul": 0.40,
     "minimal matmul": 0.30,
     "move": 0.15,
     "padded_slice": 0.10,

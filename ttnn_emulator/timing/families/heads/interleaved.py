@@ -33,8 +33,8 @@ def transposed_cycles(size: float, dtype: DataType, board: Board) -> float:
     return copy_cycles(size, dtype) + pack_cycles(size, CHIPS[board.arch]) + HANDOVER_CYCLES
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads/device/kernels/dataflow/
-# reader_tm_tile_layout_nlp_create_qkv_heads.cpp and its writer: a barrier after every tile
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads/device/kernels/dataflow/reader_tm_tile_layout_nlp_create_qkv_heads.cpp,  # noqa: E501
+# kernel_main, and its writer: a barrier after every tile
 def tiles_launch(
     code: str,
     family: str,

@@ -29,8 +29,8 @@ def _pieces_ns(access: Access, spec: Spec, width: int) -> float:
     return access.ns(width * tile_size(spec), pieces)
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/create_qkv_heads/device/kernels/
-# reader_create_qkv_heads_sharded.cpp: one kernel moves queries, then keys, then values
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/create_qkv_heads/device/kernels/reader_create_qkv_heads_sharded.cpp,  # noqa: E501
+# kernel_main: one kernel moves queries, then keys, then values
 def create_launch(
     code: str,
     family: str,
@@ -67,8 +67,8 @@ def create_launch(
     return moved(run, family, used, Stages(1, total, 0.0), NO_TRAFFIC)
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_concat_heads/device/kernels/dataflow/
-# reader_tm_tile_layout_nlp_concat_heads_sharded.cpp: both data movement kernels have half of the heads
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_concat_heads/device/kernels/dataflow/reader_tm_tile_layout_nlp_concat_heads_sharded.cpp,  # noqa: E501
+# kernel_main: both data movement kernels have half of the heads
 def concat_launch(code: str, family: str, source: Spec, board: Board) -> Launch:
     """Heads of a core put side by side."""
     kernels = KERNELS[board.arch]
@@ -83,8 +83,8 @@ def concat_launch(code: str, family: str, source: Spec, board: Board) -> Launch:
     return moved(ProgramRun(code, (), (), used, board), family, used, Stages(1, total, 0.0), NO_TRAFFIC)
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads/device/kernels/dataflow/
-# reader_tm_tile_layout_nlp_create_qkv_heads_sharded.cpp: a barrier after every head
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads/device/kernels/dataflow/reader_tm_tile_layout_nlp_create_qkv_heads_sharded.cpp,  # noqa: E501
+# kernel_main: a barrier after every head
 def fetched_launch(code: str, family: str, outputs: Sequence[Spec], board: Board) -> Launch:
     """Heads that cores fetch from the cores that have them: one tile high, each on a core of its own."""
     kernels = KERNELS[board.arch]
@@ -103,8 +103,8 @@ def fetched_launch(code: str, family: str, outputs: Sequence[Spec], board: Board
     return moved(run, family, used, Stages(1, total, 0.0), Traffic(l1_read_bytes=volume))
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads_decode/device/kernels/
-# reader_tm_tile_layout_nlp_create_qkv_heads_decode.cpp: a row of a tile is two reads, shared by two kernels
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/nlp_create_qkv_heads_decode/device/kernels/reader_tm_tile_layout_nlp_create_qkv_heads_decode.cpp,  # noqa: E501
+# kernel_main: a row of a tile is two reads, shared by two kernels
 def rows_launch(
     code: str, family: str, rows: float, columns: float, spec: Spec, board: Board, used: int, *, in_dram: bool = False
 ) -> Launch:

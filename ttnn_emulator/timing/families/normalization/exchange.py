@@ -26,8 +26,8 @@ class Line:
     second: int = 1
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/layernorm/device/kernels/dataflow/
-# reader_mcast_sender_unary_sharded_ln.cpp, global_reduce_sender: wait for all partial sums, read those of some rows
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/layernorm/device/kernels/dataflow/reader_mcast_sender_unary_sharded_ln.cpp,  # noqa: E501
+# global_reduce_sender: wait for all partial sums, read those of some rows
 # from all cores, add them, gather the sums, and send those of every worker with a barrier of its own
 def exchange_ns(line: Line, passes: Passes, board: Board, tiles: int = 1) -> float:
     """One exchange of `tiles` statistics per row of tiles."""

@@ -69,8 +69,8 @@ class GroupNorm:
     mask_bytes: float = 1088.0
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/compute/groupnorm_sharded_v2.cpp:
-# mask, add up, subtract the mean, mask, add up squares, scale, put in place
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/compute/groupnorm_sharded_v2.cpp,
+# kernel_main: mask, add up, subtract the mean, mask, add up squares, scale, put in place
 def tile_cycles(norm: GroupNorm, passes: Passes) -> tuple[float, int]:
     """Cycles per tile of a group, and the passes."""
     size = float(passes.middle)
@@ -84,8 +84,8 @@ def tile_cycles(norm: GroupNorm, passes: Passes) -> tuple[float, int]:
     return total, 8 if norm.negative else 7
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/dataflow/
-# reader_mcast_sender_unary_sharded_gn_v2.cpp: the sums of the cores are read one after the other
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/dataflow/reader_mcast_sender_unary_sharded_gn_v2.cpp,  # noqa: E501
+# kernel_main: the sums of the cores are read one after the other
 def sum_exchange_ns(groups: Groups, passes: Passes, board: Board) -> float:
     """One exchange of a group's sums: a scalar per core is read with a barrier each, added, and sent to all."""
     chip, kernels = CHIPS[board.arch], KERNELS[board.arch]
@@ -138,8 +138,8 @@ def _converted_ns(source: Spec, groups: Groups, passes: Passes, board: Board) ->
     return max(computed, moving)
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/dataflow/
-# reader_mcast_receiver_unary_gn.cpp, num_reads_of_input: three reads of every tile, and one of what was written for it
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/dataflow/reader_mcast_receiver_unary_gn.cpp,  # noqa: E501
+# num_reads_of_input: three reads of every tile, and one of what was written for it
 def interleaved_launch(
     source: Spec, out: Spec, groups: Groups, norm: GroupNorm, passes: Passes, board: Board, *, cores: int
 ) -> Launch:
@@ -175,7 +175,7 @@ def interleaved_launch(
     return moved(run, FAMILY, cores, Stages(groups.count, group, 0.0), traffic, extra)
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/compute/welford_groupnorm.cpp
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/groupnorm/device/kernels/compute/welford_groupnorm.cpp, kernel_main  # noqa: E501
 def welford_launch(
     source: Spec, out: Spec, groups: Groups, norm: GroupNorm, passes: Passes, board: Board, *, cores: int
 ) -> Launch:

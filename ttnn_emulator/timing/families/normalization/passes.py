@@ -29,7 +29,7 @@ PASS_CYCLES = 100.0  # fit
 # eight products of 8 x 16 values per phase; the largest values are pooled by face and transposed twice
 SUM_CYCLES = 16.0
 LARGEST_CYCLES = 112.0
-# tt-metal v0.77.0: ttnn/cpp/ttnn/kernel_lib/reduce_helpers_dataflow.inl: zeros from L1, then the rows of the scaler
+# A scaler for sums is filled with zeros from L1, then with its rows.
 SCALER_NS = 1200.0  # fit
 # Sixteen-bit stores with the address of every value
 MASK_STORE_CYCLES = 12.0  # fit

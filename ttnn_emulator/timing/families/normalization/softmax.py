@@ -126,8 +126,8 @@ def interleaved_launch(
     return row_launch(PROGRAM, FAMILY, program, board, cores=cores)
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/softmax/device/kernels/attention/dataflow/
-# reader_unary_sharded_sm_rm_mask.cpp, reader_unary_sharded_sm.cpp: the mask is read once, or per row if it is causal
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/softmax/device/kernels/attention/dataflow/reader_unary_sharded_sm_rm_mask.cpp,  # noqa: E501
+# kernel_main: the mask is read once; reader_unary_sharded_sm.cpp reads it per row if it is causal
 def sharded_launch(source: Spec, work: Softmax, passes: Passes, board: Board, *, bulk: int) -> Launch:
     """Every core normalises the rows of its shard in place."""
     shard = source.shard_spec
