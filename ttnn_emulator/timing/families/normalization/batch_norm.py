@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ttnn_emulator.enums import MathFidelity
+from ttnn_emulator.enums import Arch, MathFidelity
 from ttnn_emulator.timing.calls import Call, prices
 from ttnn_emulator.timing.families.normalization.passes import PASS_CYCLES, math_settings, passes_of
 from ttnn_emulator.timing.launches import Launch
@@ -15,8 +15,7 @@ FILL_WORDS = 512  # 4-byte stores that fill a tile of 16-bit values with its cha
 
 
 def _settings(call: Call) -> tuple[MathFidelity, bool]:
-    wormhole = call.board.name.startswith(("n", "t", "g"))
-    default = MathFidelity.HiFi3 if wormhole else MathFidelity.HiFi4
+    default = MathFidelity.HiFi3 if call.board.arch is Arch.WORMHOLE_B0 else MathFidelity.HiFi4
     settings = math_settings(call.arguments.get("given_config"), default, fp32=True, approximate=False)
     return settings.fidelity, settings.fp32
 

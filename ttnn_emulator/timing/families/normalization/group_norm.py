@@ -18,6 +18,7 @@ from ttnn_emulator.timing.families.normalization.passes import (
     FLOAT32_TILE,
     PASS_CYCLES,
     SCALER_NS,
+    WELFORD_CYCLES,
     Passes,
     math_settings,
     passes_of,
@@ -30,7 +31,6 @@ from ttnn_emulator.timing.recorded_arguments import layout_of
 from ttnn_emulator.timing.tile_by_tile import is_local
 
 PROGRAM, FAMILY = "GroupNormDeviceOperation", "group_norm"
-WELFORD_CYCLES = 1400.0  # about forty instructions per row of a tile
 
 
 @dataclass(frozen=True, slots=True)

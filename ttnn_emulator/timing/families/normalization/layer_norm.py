@@ -16,6 +16,7 @@ from ttnn_emulator.timing.families.normalization.passes import (
     BF16_TILE,
     PASS_CYCLES,
     SCALER_NS,
+    WELFORD_CYCLES,
     Passes,
     RowProgram,
     RowTensor,
@@ -40,7 +41,6 @@ PROGRAM, FAMILY = "LayerNormDeviceOperation", "layer_norm"
 LARGE_ROW_TILES = {True: 56, False: 112}
 # Formats are set anew for every block of tiles that goes through the scaling steps.
 RECONFIGURE_CYCLES = 70.0  # fit
-WELFORD_CYCLES = 1400.0  # about forty instructions per row of a tile
 
 
 @dataclass(frozen=True, slots=True)
