@@ -16,6 +16,7 @@ from ttnn_emulator.atomic_files import replacing
 from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, DataType, Layout
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.execution.queues import get_current_command_queue_id_for_thread
 from ttnn_emulator.execution.trace import require_not_capturing
 from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
@@ -179,7 +180,7 @@ def _upload(spec: Spec, device: MeshDevice, values: list[torch.Tensor]) -> Stora
         values = values * device.num_devices
     require(len(values) == device.num_devices, f"{len(values)} shards cannot be placed on {device.num_devices} devices")
     storage = Storage.on_device(spec, device)
-    device.activity.uploaded(spec.total_bytes)
+    device.activity.uploaded(spec.total_bytes, get_current_command_queue_id_for_thread())
     if device.holds_values:
         storage.values = [_device_carrier(value, spec.dtype) for value in values]
     return storage
@@ -301,7 +302,7 @@ def to_device(tensor: Tensor, device: MeshDevice, memory_config: MemoryConfig | 
     else:
         require_not_capturing(device, "Writes")
         storage = Storage.on_device(spec, device)
-        device.activity.uploaded(spec.total_bytes)
+        device.activity.uploaded(spec.total_bytes, get_current_command_queue_id_for_thread())
     moved = Tensor.of(spec, storage, device)
     moved.topology = tensor.topology
     padding_values.carry(tensor._storage, storage)
@@ -384,7 +385,7 @@ def copy_host_to_device_tensor(host_tensor: Tensor, device_tensor: Tensor) -> No
     device = device_tensor._device
     assert device is not None
     require_not_capturing(device, "Writes")
-    device.activity.uploaded(device_tensor._spec.total_bytes)
+    device.activity.uploaded(device_tensor._spec.total_bytes, get_current_command_queue_id_for_thread())
     values = values_of(host_tensor)
     if len(values) == 1:
         values = values * device.num_devices
