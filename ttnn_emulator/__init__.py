@@ -91,6 +91,7 @@ from ttnn_emulator.hardware.device_queries import (  # noqa: E402
     GetPCIeDeviceID,
     ReadDeviceProfiler,
     get_arch_name,
+    get_device_time,
     get_dram_alignment,
     get_l1_alignment,
     get_max_worker_l1_unreserved_size,

@@ -21,7 +21,7 @@ OWN_NAMES = frozenset(
     (
         "ChipFault DeviceMismatch EmulatorError InvalidArgument NotEmulated OutOfMemory SignatureError UseAfterFree "
         "Listener OperationEvent listening Spec spec_tensor specs_only board_names install_as_ttnn ttnn_version "
-        "annotations Any MeshMapper MeshComposer"
+        "get_device_time annotations Any MeshMapper MeshComposer"
     ).split(" ")
 )
 

@@ -18,7 +18,7 @@ import torch
 from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.bound_replay import BoundTrace, BufferMemory, Replays, memory_of
-from ttnn_emulator.hardware.activity import TraceRecord
+from ttnn_emulator.hardware.activity import TraceRecord, Transfers
 from ttnn_emulator.numerics import mode
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.numerics.kernels import formats as format_kernels
@@ -43,6 +43,7 @@ class DirectReplay:
     shapes: list[torch.Size]  # of the inputs
     writes: list[Write]
     reads: list[Read]
+    transfers: Transfers  # of one call
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
         """The results for these inputs; None if the trace must run through `execute_trace`."""
@@ -61,6 +62,7 @@ class DirectReplay:
             for run in bound.runs:
                 run()
             self.activity.executions += 1
+            device.activity.on_queue(0).add(self.transfers)
             return [read() for read in self.reads]
         finally:
             lock.release()
@@ -88,7 +90,15 @@ def direct_replay(
         [target.shape for target in targets],  # type: ignore[union-attr]
         [_writing(target, buffer.dtype) for target, buffer in zip(targets, buffers)],  # type: ignore[arg-type]
         [_reading(memory, tensor, dtype) for memory, (tensor, dtype) in zip(found, results)],  # type: ignore[arg-type]
+        _transfers(buffers, [tensor for tensor, _ in results]),
     )
+
+
+def _transfers(uploaded: Sequence[Tensor], downloaded: Sequence[Tensor]) -> Transfers:
+    found = Transfers()
+    found.uploads, found.uploaded_bytes = len(uploaded), sum([each._spec.total_bytes for each in uploaded])
+    found.downloads, found.downloaded_bytes = len(downloaded), sum([each._spec.total_bytes for each in downloaded])
+    return found
 
 
 # -- values in and out ------------------------------------------------------------------------------------------------

@@ -42,18 +42,33 @@ class TraceRecord:
         self.executions = 0
 
 
-class Activity:
-    """Everything that a device did since it was opened."""
+class Transfers:
+    """Tensors that crossed between host and device on one command queue."""
 
-    __slots__ = ("calls", "traces", "uploads", "uploaded_bytes", "downloads", "downloaded_bytes")
+    __slots__ = ("uploads", "uploaded_bytes", "downloads", "downloaded_bytes")
 
     def __init__(self) -> None:
-        self.calls: list[CallRecord] = []
-        self.traces: list[TraceRecord] = []
         self.uploads = 0
         self.uploaded_bytes = 0
         self.downloads = 0
         self.downloaded_bytes = 0
+
+    def add(self, other: Transfers) -> None:
+        self.uploads += other.uploads
+        self.uploaded_bytes += other.uploaded_bytes
+        self.downloads += other.downloads
+        self.downloaded_bytes += other.downloaded_bytes
+
+
+class Activity:
+    """Everything that a device did since it was opened; `transfers` are those of each command queue."""
+
+    __slots__ = ("calls", "traces", "transfers")
+
+    def __init__(self) -> None:
+        self.calls: list[CallRecord] = []
+        self.traces: list[TraceRecord] = []
+        self.transfers: dict[int, Transfers] = {}
 
     def add(self, record: CallRecord) -> None:
         """Count a new kind of call. Kinds that were not called are dropped when there are too many."""
@@ -61,13 +76,21 @@ class Activity:
             self.calls = merged(self.calls)
         self.calls.append(record)
 
-    def uploaded(self, size: int) -> None:
-        self.uploads += 1
-        self.uploaded_bytes += size
+    def on_queue(self, queue: int | None) -> Transfers:
+        found = self.transfers.get(queue or 0)
+        if found is None:
+            found = self.transfers[queue or 0] = Transfers()
+        return found
 
-    def downloaded(self, size: int) -> None:
-        self.downloads += 1
-        self.downloaded_bytes += size
+    def uploaded(self, size: int, queue: int | None = None) -> None:
+        transfers = self.on_queue(queue)
+        transfers.uploads += 1
+        transfers.uploaded_bytes += size
+
+    def downloaded(self, size: int, queue: int | None = None) -> None:
+        transfers = self.on_queue(queue)
+        transfers.downloads += 1
+        transfers.downloaded_bytes += size
 
 
 def merged(records: Sequence[CallRecord]) -> list[CallRecord]:

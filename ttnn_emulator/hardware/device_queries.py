@@ -54,3 +54,13 @@ def get_max_worker_l1_unreserved_size() -> int:
 
 def ReadDeviceProfiler(device: MeshDevice) -> None:
     """Flush the device profiler; the emulator has nothing to flush."""
+
+
+def get_device_time(device: MeshDevice) -> float:
+    """Predicted nanoseconds that a card would have worked and waited since the device was opened.
+
+    `ttnn_emulator.timing.clock.device_time` has its parts. It is not a time of this machine.
+    """
+    from ttnn_emulator.timing import clock  # loaded only if somebody asks for time
+
+    return clock.get_device_time(device)

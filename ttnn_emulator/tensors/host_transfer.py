@@ -17,6 +17,7 @@ from ttnn_emulator.enums import ALL_ENUMS, BLOCK_FLOAT_DTYPES, FLOAT_DTYPES, Dat
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.operation_table import composite, ttnn
+from ttnn_emulator.execution.queues import get_current_command_queue_id_for_thread
 from ttnn_emulator.execution.trace import require_not_capturing
 from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
@@ -187,7 +188,7 @@ def _upload(spec: Spec, device: MeshDevice, values: list[torch.Tensor]) -> Stora
 
 
 def _note_upload(spec: Spec, device: MeshDevice) -> None:
-    device.activity.uploaded(spec.total_bytes)
+    device.activity.uploaded(spec.total_bytes, get_current_command_queue_id_for_thread())
     if listeners.active:
         listeners.transferred(spec, device, is_upload=True)
 
