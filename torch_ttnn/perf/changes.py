@@ -97,7 +97,12 @@ class SmallWeights:
         is_second = len(args) > 1
         own = call.args[1] if is_second else call.kwargs.get("input_tensor_b")
         given = args[1] if is_second else kwargs.get("input_tensor_b")
-        if not isinstance(own, Ref) or own.key not in self.weights or not isinstance(given, Spec) or not _can_shrink(given):
+        if (
+            not isinstance(own, Ref)
+            or own.key not in self.weights
+            or not isinstance(given, Spec)
+            or not _can_shrink(given)
+        ):
             return None
         small = given.with_(dtype=DataType.BFLOAT8_B)
         if is_second:

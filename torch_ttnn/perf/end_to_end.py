@@ -11,7 +11,6 @@ from ttnn_emulator.execution.listeners import Transfer
 from ttnn_emulator.timing import dispatch
 from ttnn_emulator.timing.dispatch import DISPATCH, EndToEnd, Iteration
 
-
 _TIMES = {
     Mode.AS_IS: dispatch.as_is,
     Mode.TRACED: dispatch.traced,

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import dataclasses
+import linecache
+import pathlib
+import sys
 import threading
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch.fx
 
+import torch_ttnn
 from torch_ttnn.compiler.ir.arguments import DEVICE, leaves, mapped
+from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.perf.calls import Call, Calls, Ref, Step
+from torch_ttnn.perf.program_calls import origin_of
 from ttnn_emulator import MeshDevice, Tensor
+from ttnn_emulator.execution.call_context import context
 from ttnn_emulator.execution.listeners import OperationEvent, Replay, Transfer
 from ttnn_emulator.hardware.boards import Board
-from ttnn_emulator.profiling.recorder import Origin, Recorder
+from ttnn_emulator.profiling.recorder import Origin, Recorder, caller
 from ttnn_emulator.tensors.spec import Spec
+
+OWN_CODE = str(pathlib.Path(torch_ttnn.__file__).parent)
+RUNTIME = sys.modules[Program.__module__].__file__
 
 
 @dataclass
@@ -64,6 +75,11 @@ class ScriptRecorder(Recorder):
         ]
         return Calls(self.board, steps, self._given)
 
+    def origin_of(self, event: OperationEvent) -> Origin:
+        """The line of the script; for a call of a compiled program, the line and the module of the model."""
+        node = _running_node()
+        return Origin(event.name, caller(OWN_CODE, "<torch_ttnn")) if node is None else origin_of(node)
+
     def started(self, event: OperationEvent) -> None:
         super().started(event)
         if event.depth:
@@ -86,7 +102,7 @@ class ScriptRecorder(Recorder):
             running.device = event.device or running.device
         if event.depth == 0:
             self._running.call = None
-            if event.error is None:
+            if event.error is None and not context.specs_only:
                 self._keep(event.name, running, event.result)
 
     def _keep(self, name: str, running: _Running, result: Any) -> None:
@@ -132,6 +148,19 @@ class ScriptRecorder(Recorder):
         super().replayed(replay)
         for counted in self._captured.get((replay.device.id(), replay.trace_id), ()):
             counted.times += 1
+
+
+def _running_node() -> torch.fx.Node | None:
+    """The node of the compiled program that is running, if one is."""
+    frame, name = sys._getframe(1), ""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if file.startswith("<torch_ttnn program") and not name:
+            name = linecache.getline(file, frame.f_lineno).partition(" = ")[0].strip()
+        elif name and file == RUNTIME and isinstance(program := frame.f_locals.get("self"), Program):
+            return next((node for node in program.graph.nodes if node.name == name), None)
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
 
 
 def _is_positional(name: str) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ttnn_emulator.execution import listeners
+from ttnn_emulator.execution.call_context import context
 from ttnn_emulator.execution.listeners import HostOperation, OperationEvent, Replay, Transfer
 from ttnn_emulator.hardware.activity import CallRecord
 from ttnn_emulator.hardware.device import MeshDevice
@@ -91,14 +92,16 @@ class Recorder(listeners.Listener):
         record, device = event.record, event.device
         if record is None or device is None or event.error is not None or not record.runs_program:
             return
+        if context.specs_only:  # a compiler that types its calls
+            return
         origin = getattr(self._called, "origin", None) or Origin(event.name)
         if device.capturing is not None:
             calls = device.capturing.activity.calls
             if calls and calls[-1] is record:
                 self._traced.setdefault((device.id(), device.capturing.id), {})[len(calls) - 1] = origin
             return
-        cached = id(record) in self._seen or record.count > 1
-        if id(record) not in self._seen:
+        cached = id(record) in self._seen
+        if not cached:
             self._seen.add(id(record))
             self._kept.append(record)
         self.entries.append(DeviceCall(origin, record, device, cached))
@@ -124,12 +127,12 @@ class Recorder(listeners.Listener):
             yield self
 
 
-def caller() -> str:
-    """`file:line` of the innermost frame outside of the emulator and of torch."""
+def caller(*libraries: str) -> str:
+    """`file:line` of the innermost frame outside of the emulator, of torch, and of these folders."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not _is_library(name):
+        if not (_is_library(name) or name.startswith(libraries)):
             return f"{name}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return ""
