@@ -22,8 +22,8 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 
-from tests.compiler.operators import judge, samples
-from tests.compiler.operators.judge import Difference, OtherStrides, compiled, require_like
+from tests.compiler.operators import samples
+from tests.compiler.operators.judge import Backward, Difference, OtherStrides, compiled, require_like
 from tests.compiler.operators.samples import DTYPES, OPERATORS, Call
 from torch_ttnn.compiler.errors import CompileError
 
@@ -167,19 +167,20 @@ def _seeded(call: Call, seed: int) -> list[Any]:
 
 
 def _check_backward(call: Call) -> None:
-    backward = judge.backward_of(call)
-    if not _torch_computes(call) or not _torch_computes(backward):
+    backward = Backward.of(call)
+    if backward is None or not _torch_computes(backward.as_call()):
         return
+    wanted = backward.as_call()
     try:
-        got = judge.gradients(call, call.tensors, lambda given: compiled(call, given))
+        got = backward.gradients(call.tensors, backward.seeds, lambda given: compiled(call, given))
     except DEPENDS_ON_VALUES:
         return
     try:
-        require_like(backward, got, [each.clone() for each in call.tensors], strides=False, terms=1.0, cancels=True)
+        require_like(wanted, got, [each.clone() for each in wanted.tensors], strides=False, cancels=True)
     except Difference:
         if not _is_random(call):
             raise
-        _require_shapes(got, backward.eager()[0])
+        _require_shapes(got, wanted.eager()[0])
 
 
 def _is_ours(error: BaseException) -> bool:

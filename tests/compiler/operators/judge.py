@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.fx
 import torch.utils._pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.compiler.operators.samples import SEED, Call
 from torch_ttnn.backend import backend
@@ -17,8 +19,9 @@ PERTURBATIONS = 8
 # An error may be this multiple of the effect of a perturbation of the inputs, plus a share of the value and of
 # the largest value: intermediate values are rounded too.
 TIMES, SHARE, SHARE_OF_LARGEST = 8.0, 2.0**-6, 2.0**-7
-# Where terms cancel, rounding errors remain: at most this multiple of the error of torch's own bfloat16.
-TIMES_BFLOAT16 = 2.0
+# Where terms cancel, rounding errors remain: for each element, at most this multiple of the error of torch with every
+# intermediate result rounded to bfloat16.
+TIMES_ROUNDING = 2.0
 SMALLEST = 1e-11  # kernels of erfc and the like come that close to zero
 
 
@@ -55,18 +58,58 @@ def compiled(call: Call, tensors: Sequence[torch.Tensor], *, using: Callable[...
     return pytree.tree_unflatten(list(function(*tensors)), shapes[0])
 
 
-def gradients(call: Call, tensors: Sequence[torch.Tensor], run: Callable[..., Any]) -> tuple[torch.Tensor | None, ...]:
-    """Gradients of the floating-point inputs, for seeded gradients of the outputs."""
-    given = [each.detach().clone().requires_grad_(each.is_floating_point()) for each in tensors]
-    outputs = [each for each in pytree.tree_leaves(run(given)) if isinstance(each, torch.Tensor) and each.requires_grad]
+@dataclass(frozen=True)
+class Backward:
+    """What is differentiated in a call: some of its tensors, for these gradients of its outputs."""
+
+    call: Call
+    places: tuple[int, ...]
+    seeds: tuple[torch.Tensor, ...]
+
+    @classmethod
+    def of(cls, call: Call) -> Backward | None:
+        """All floating-point tensors, or the first if torch does not differentiate others (the weights of a loss)."""
+        floats = tuple([place for place, each in enumerate(call.tensors) if each.is_floating_point()])
+        for places in (floats, floats[:1]):
+            try:
+                found = cls(call, places, _seeds(call, places))
+                found.as_call().eager()
+            except Exception:  # torch rejects the call or has no gradient
+                continue
+            return found
+        return None
+
+    def gradients(
+        self, tensors: Sequence[torch.Tensor], seeds: Sequence[torch.Tensor], run: Callable[..., Any]
+    ) -> tuple[torch.Tensor | None, ...]:
+        given = _leaves_of_autograd(tensors, self.places)
+        outputs = _differentiable(run(given))
+        of_outputs = [seed.to(each.dtype) for seed, each in zip(seeds, outputs, strict=True)]
+        return torch.autograd.grad(outputs, [given[place] for place in self.places], of_outputs, allow_unused=True)
+
+    def as_call(self) -> Call:
+        """torch's gradients, as a call of its tensors and of the gradients of its outputs."""
+        count = len(self.call.tensors)
+
+        def function(*tensors: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+            return self.gradients(tensors[:count], tensors[count:], lambda given: self.call(*given))
+
+        return Call(function, (*self.call.tensors, *self.seeds), self.call.text)
+
+
+def _seeds(call: Call, places: Sequence[int]) -> tuple[torch.Tensor, ...]:
+    """Random gradients of the outputs."""
+    outputs = _differentiable(call(*_leaves_of_autograd(call.tensors, places)))
     generator = torch.Generator().manual_seed(1)
-    seeds = [torch.randn(each.shape, generator=generator).to(each.dtype) for each in outputs]
-    return torch.autograd.grad(outputs, [each for each in given if each.requires_grad], seeds, allow_unused=True)
+    return tuple([torch.randn(each.shape, generator=generator).to(each.dtype) for each in outputs])
 
 
-def backward_of(call: Call) -> Call:
-    """The computation of a call's gradients, as a call."""
-    return Call(lambda *tensors: gradients(call, tensors, lambda given: call(*given)), call.tensors, call.text)
+def _leaves_of_autograd(tensors: Sequence[torch.Tensor], places: Sequence[int]) -> list[torch.Tensor]:
+    return [each.detach().clone().requires_grad_(place in places) for place, each in enumerate(tensors)]
+
+
+def _differentiable(result: Any) -> list[torch.Tensor]:
+    return [each for each in pytree.tree_leaves(result) if isinstance(each, torch.Tensor) and each.requires_grad]
 
 
 def perturbed(tensor: torch.Tensor, number: int) -> torch.Tensor:
@@ -123,39 +166,57 @@ def _leaves(pair: tuple[Any, tuple]) -> list[Any]:
 
 
 def require_like(
-    call: Call,
-    got: Any,
-    after: Sequence[torch.Tensor],
-    *,
-    strides: bool = True,
-    terms: float = 0.0,
-    cancels: bool = False,
+    call: Call, got: Any, after: Sequence[torch.Tensor], *, strides: bool = True, cancels: bool = False
 ) -> None:
     """Compare outputs, and inputs after the call, with torch's; raise `Difference` if they differ.
 
-    terms    the magnitude of terms that may cancel in a result
-    cancels  whether terms of any magnitude may cancel: then a difference is compared with torch's error in bfloat16
+    cancels  whether intermediate results may cancel: a difference is then compared, element by element, with the errors
+             that torch makes if it rounds every intermediate result to bfloat16
     """
     try:
-        _require_like(call, got, after, strides, terms, narrow=None)
+        _require_like(call, got, after, strides, roundings=None)
     except Difference:
-        narrow = in_bfloat16(call) if cancels else None
-        if narrow is None:
+        if not cancels:
             raise
-        _require_like(call, got, after, strides, terms, narrow)
+        _require_like(call, got, after, strides, errors_of_rounding(call))
 
 
-def in_bfloat16(call: Call) -> list[Any] | None:
-    """torch's results if all floats are bfloat16; None if it does not support them."""
-    given = tuple(each.bfloat16() if each.is_floating_point() else each for each in call.tensors)
-    try:
-        return _leaves(call.eager(given))
-    except Exception:  # many kernels of linear algebra do not
-        return None
+class Rounded(TorchDispatchMode):
+    """Rounds the results of every operation of torch to bfloat16, as the device does, and keeps their dtype."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for made, returned in zip(pytree.tree_leaves(result), func._schema.returns):
+            is_view = returned.alias_info is not None and not returned.alias_info.is_write
+            if isinstance(made, torch.Tensor) and made.dtype is torch.float32 and not is_view:
+                made.copy_(made.bfloat16())
+        return result
+
+
+def errors_of_rounding(call: Call) -> list[torch.Tensor | None]:
+    """The largest error of each element if torch rounds every intermediate result to bfloat16."""
+    found: list[torch.Tensor | None] = []
+    for number in range(PERTURBATIONS):
+        given = tuple([perturbed(perturbed(each, number), 0) for each in wide(call.tensors)])
+        exact = _leaves(call.eager(given))
+        with Rounded():
+            rounded = _leaves(call.eager(given))
+        errors = [_error(*each) for each in zip(rounded, exact, strict=True)]
+        found = [_larger(one, other) for one, other in zip(found, errors)] if found else errors
+    return found
+
+
+def _error(narrow: Any, exact: Any) -> torch.Tensor | None:
+    is_float = isinstance(narrow, torch.Tensor) and narrow.is_floating_point() and narrow.shape == exact.shape
+    return (narrow.double() - exact.double()).abs().nan_to_num(0.0, 0.0, 0.0) if is_float else None
+
+
+def _larger(one: torch.Tensor | None, other: torch.Tensor | None) -> torch.Tensor | None:
+    return None if one is None or other is None else torch.maximum(one, other)
 
 
 def _require_like(
-    call: Call, got: Any, after: Sequence[torch.Tensor], strides: bool, terms: float, narrow: list[Any] | None
+    call: Call, got: Any, after: Sequence[torch.Tensor], strides: bool, roundings: list[Any] | None
 ) -> None:
     eager = _leaves(call.eager())
     leaves = [*pytree.tree_leaves(got), *after]
@@ -165,20 +226,12 @@ def _require_like(
     for number, (ours, want) in enumerate(zip(leaves, eager)):
         others = [version[number] for version in versions if len(version) == len(eager)]
         where = f"result {number}" if number < len(eager) - len(after) else f"input {number - len(eager) + len(after)}"
-        cancelling = terms  # of this result alone
-        if narrow is not None and isinstance(narrow[number], torch.Tensor) and others:
-            cancelling = max(terms, _error_of(narrow[number], others[0]) * TIMES_BFLOAT16 / SHARE_OF_LARGEST)
-        _require_leaf(where, ours, want, others, strides, cancelling)
+        _require_leaf(where, ours, want, others, strides, roundings[number] if roundings is not None else None)
 
 
-def _error_of(narrow: torch.Tensor, exact: torch.Tensor) -> float:
-    """The largest error of torch's own bfloat16."""
-    error = (narrow.double() - exact.double()).abs() if narrow.is_floating_point() else torch.zeros(1)
-    error = error[error.isfinite()]
-    return float(error.max()) if error.numel() else 0.0
-
-
-def _require_leaf(where: str, ours: Any, want: Any, others: list[Any], strides: bool, terms: float) -> None:
+def _require_leaf(
+    where: str, ours: Any, want: Any, others: list[Any], strides: bool, rounding: torch.Tensor | None
+) -> None:
     if not isinstance(want, torch.Tensor):
         if ours != want and not (ours != ours and want != want) and all(each == want for each in others):
             raise Difference(f"{where} is {ours!r}, torch has {want!r}")
@@ -199,7 +252,7 @@ def _require_leaf(where: str, ours: Any, want: Any, others: list[Any], strides: 
         ours, want = torch.view_as_real(ours.resolve_conj()), torch.view_as_real(want.resolve_conj())
         others = [torch.view_as_real(each.resolve_conj()) for each in others if each.is_complex()]
     if want.is_floating_point():
-        _require_floats(where, ours, want, others, terms)
+        _require_floats(where, ours, want, others, rounding)
     else:
         _require_integers(where, ours, want, others)
 
@@ -223,7 +276,7 @@ def _require_integers(where: str, ours: torch.Tensor, want: torch.Tensor, others
 
 
 def _require_floats(
-    where: str, ours: torch.Tensor, want: torch.Tensor, others: list[torch.Tensor], terms: float
+    where: str, ours: torch.Tensor, want: torch.Tensor, others: list[torch.Tensor], rounding: torch.Tensor | None
 ) -> None:
     center = (others[0] if others else want).double()
     ours = ours.double()
@@ -235,8 +288,10 @@ def _require_floats(
         each = each.double()
         steady &= (each.isfinite() == finite) & ((each == center) | finite)
         spread = torch.maximum(spread, torch.where(each.isfinite() & finite, (each - center).abs(), 0.0))
-    largest = max(float(center[finite].abs().max()) if finite.any() else 0.0, terms)
+    largest = float(center[finite].abs().max()) if finite.any() else 0.0
     allowed = TIMES * spread + SHARE * center.abs() + SHARE_OF_LARGEST * largest + SMALLEST
+    if rounding is not None:
+        allowed += TIMES_ROUNDING * rounding
     infinite = center.isinf()
     wrong = steady & torch.where(infinite, ours != center, finite & ~((ours - center).abs() <= allowed))
     if wrong.any():

@@ -317,6 +317,19 @@ def _along(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
         yield Bounds(0, (sizes[dim] if sizes else 1) - 1)  # type: ignore[index]
 
 
+def _from_either_end(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
+    """Positions along a dimension, from either end."""
+    for _, high in _along(node, index):
+        yield Bounds(-high - 1, high)
+
+
+def _flattened(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
+    """Positions in the flattened tensor, from either end."""
+    if node.args[1] is index:
+        count = _sizes(node).numel()
+        yield Bounds(-count, count - 1)
+
+
 def _each_dim(node: torch.fx.Node, index: torch.fx.Node) -> Iterator[Bounds]:
     """An index for each of the first dimensions, from either end."""
     for dim, each in enumerate(node.args[1]):  # type: ignore[arg-type]
@@ -343,6 +356,9 @@ LOOKS_UP: dict[Any, Callable[[torch.fx.Node, torch.fx.Node], Iterator[Bounds]]] 
     aten.scatter.reduce: _along,
     aten.scatter_add.default: _along,
     aten.scatter_reduce.two: _along,
+    aten.index_fill.int_Scalar: _from_either_end,
+    aten.index_fill.int_Tensor: _from_either_end,
+    aten.take.default: _flattened,
     aten.index.Tensor: _each_dim,
     aten.index_put.default: _each_dim,
     aten._unsafe_index.Tensor: _each_dim,

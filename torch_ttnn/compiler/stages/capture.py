@@ -15,7 +15,8 @@ from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-from torch_ttnn.compiler.frontend import transformer_layers, weight_norm
+from torch_ttnn.compiler.analysis.never_nan import overloads
+from torch_ttnn.compiler.frontend import checked_inputs, transformer_layers, weight_norm
 from torch_ttnn.compiler.frontend.recurrent_layers import decompose_layers
 from torch_ttnn.compiler.lowering import LOWERINGS
 
@@ -61,17 +62,21 @@ def boxed(run: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
     return run_boxed
 
 
-# torch's decompositions of these round in another order than its kernels: integers differ, and bfloat16.
-INEXACT = tuple([getattr(torch.ops.aten.linspace, name) for name in torch.ops.aten.linspace.overloads()]) + tuple(
-    [getattr(torch.ops.aten.logspace, name) for name in torch.ops.aten.logspace.overloads()]
-)
+# torch's decompositions of `linspace` and `logspace` round in another order than its kernels: integers differ, and
+# bfloat16. That of `bernoulli` compares rounded probabilities, and does not check them.
+INEXACT = overloads("linspace", "logspace", "bernoulli")
 
 
 @functools.cache
 def _all_decompositions() -> dict[Any, Callable[..., Any]]:
     """Core ATen decompositions that compute what the operations do, and ours."""
     core = {op: rule for op, rule in core_aten_decompositions().items() if op not in INEXACT}
-    return {**core, **transformer_layers.DECOMPOSITIONS, **weight_norm.DECOMPOSITIONS}
+    return {
+        **core,
+        **checked_inputs.decompositions(),
+        **transformer_layers.DECOMPOSITIONS,
+        **weight_norm.DECOMPOSITIONS,
+    }
 
 
 def decompositions(whole: frozenset[Any] = frozenset()) -> dict[Any, Callable[..., Any]]:

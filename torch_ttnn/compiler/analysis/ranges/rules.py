@@ -489,7 +489,8 @@ def _values_and_places(node: torch.fx.Node, ranges: Ranges, output: int) -> Rang
 def _values_and_pixels(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
     """Values of the input, and positions in a flattened image."""
     source: Any = node.args[0]
-    return ranges(source) if output == 0 else Range(0, max(source.meta["val"].numel() - 1, 0))
+    dims = 3 if "3d" in str(node.target) else 2
+    return ranges(source) if output == 0 else Range(0, max(math.prod(source.meta["val"].shape[-dims:]) - 1, 0))
 
 
 def _parts(node: torch.fx.Node, ranges: Ranges, output: int) -> Range:
