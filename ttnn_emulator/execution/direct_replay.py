@@ -90,15 +90,8 @@ def direct_replay(
         [target.shape for target in targets],  # type: ignore[union-attr]
         [_writing(target, buffer.dtype) for target, buffer in zip(targets, buffers)],  # type: ignore[arg-type]
         [_reading(memory, tensor, dtype) for memory, (tensor, dtype) in zip(found, results)],  # type: ignore[arg-type]
-        _transfers(buffers, [tensor for tensor, _ in results]),
+        Transfers([buffer._spec for buffer in buffers], [tensor._spec for tensor, _ in results]),
     )
-
-
-def _transfers(uploaded: Sequence[Tensor], downloaded: Sequence[Tensor]) -> Transfers:
-    found = Transfers()
-    found.uploads, found.uploaded_bytes = len(uploaded), sum([each._spec.total_bytes for each in uploaded])
-    found.downloads, found.downloaded_bytes = len(downloaded), sum([each._spec.total_bytes for each in downloaded])
-    return found
 
 
 # -- values in and out ------------------------------------------------------------------------------------------------

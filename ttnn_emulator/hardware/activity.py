@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -43,21 +44,18 @@ class TraceRecord:
 
 
 class Transfers:
-    """Tensors that crossed between host and device on one command queue."""
+    """Tensors that crossed between host and device on one command queue: how often, by spec."""
 
-    __slots__ = ("uploads", "uploaded_bytes", "downloads", "downloaded_bytes")
+    __slots__ = ("uploads", "downloads")
 
-    def __init__(self) -> None:
-        self.uploads = 0
-        self.uploaded_bytes = 0
-        self.downloads = 0
-        self.downloaded_bytes = 0
+    def __init__(self, uploads: Sequence[Spec] = (), downloads: Sequence[Spec] = ()) -> None:
+        self.uploads: dict[Spec, int] = Counter(uploads)
+        self.downloads: dict[Spec, int] = Counter(downloads)
 
     def add(self, other: Transfers) -> None:
-        self.uploads += other.uploads
-        self.uploaded_bytes += other.uploaded_bytes
-        self.downloads += other.downloads
-        self.downloaded_bytes += other.downloaded_bytes
+        for mine, theirs in ((self.uploads, other.uploads), (self.downloads, other.downloads)):
+            for spec, count in theirs.items():
+                mine[spec] += count
 
 
 class Activity:
@@ -82,15 +80,11 @@ class Activity:
             found = self.transfers[queue or 0] = Transfers()
         return found
 
-    def uploaded(self, size: int, queue: int | None = None) -> None:
-        transfers = self.on_queue(queue)
-        transfers.uploads += 1
-        transfers.uploaded_bytes += size
+    def uploaded(self, spec: Spec, queue: int | None = None) -> None:
+        self.on_queue(queue).uploads[spec] += 1
 
-    def downloaded(self, size: int, queue: int | None = None) -> None:
-        transfers = self.on_queue(queue)
-        transfers.downloads += 1
-        transfers.downloaded_bytes += size
+    def downloaded(self, spec: Spec, queue: int | None = None) -> None:
+        self.on_queue(queue).downloads[spec] += 1
 
 
 def merged(records: Sequence[CallRecord]) -> list[CallRecord]:

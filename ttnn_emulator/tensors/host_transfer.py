@@ -188,7 +188,7 @@ def _upload(spec: Spec, device: MeshDevice, values: list[torch.Tensor]) -> Stora
 
 
 def _note_upload(spec: Spec, device: MeshDevice) -> None:
-    device.activity.uploaded(spec.total_bytes, get_current_command_queue_id_for_thread())
+    device.activity.uploaded(spec, get_current_command_queue_id_for_thread())
     if listeners.active:
         listeners.transferred(spec, device, is_upload=True)
 

@@ -355,7 +355,7 @@ def read_back(tensor: Tensor) -> list[torch.Tensor]:
     """The values that the host reads, one carrier per chip: zeros from a device without values."""
     device, storage = tensor._device, tensor._storage
     if device is not None:
-        device.activity.downloaded(tensor._spec.total_bytes, get_current_command_queue_id_for_thread())
+        device.activity.downloaded(tensor._spec, get_current_command_queue_id_for_thread())
         if listeners.active:
             listeners.transferred(tensor._spec, device, is_upload=False)
     if device is None or device.holds_values or storage.values is not None or storage.__class__ is SpecStorage:

@@ -76,9 +76,13 @@ def device_time(device: MeshDevice) -> DeviceTime:
 
 
 def _transfers_ns(transfers: Transfers, dispatch: Dispatch) -> float:
-    up, down = dispatch.write, dispatch.read
-    total = transfers.uploaded_bytes / up.bytes_per_ns + transfers.uploads * up.latency_ns
-    return total + transfers.downloaded_bytes / down.bytes_per_ns + transfers.downloads * down.latency_ns
+    return sum(
+        [
+            count * (spec.total_bytes / path.bytes_per_ns + path.latency_ns)
+            for moved, path in ((transfers.uploads, dispatch.write), (transfers.downloads, dispatch.read))
+            for spec, count in moved.items()
+        ]
+    )
 
 
 def _launches(records: Iterable[CallRecord], board: Board) -> list[Launch]:
