@@ -1,6 +1,6 @@
 """Draws the pictures of the documentation with our own tools: python tools/draw_pictures.py [folder]
 
-The picture of the tracer's page needs a browser (Chromium) and is kept if there is none.
+Pictures of pages need a browser (Chromium) and are kept if there is none.
 """
 
 from __future__ import annotations
@@ -99,22 +99,37 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 def tracer_page(path: pathlib.Path) -> None:
     """The page of a run of the tracer, as a browser shows it."""
-    from playwright.sync_api import sync_playwright
-
     from torch_ttnn.cli import main as torch_ttnn_command
     from torch_ttnn.tracer import reports
+
+    with tempfile.TemporaryDirectory() as folder:
+        stat = f"{folder}/stat"
+        torch_ttnn_command(["stat", *TRACED, "--backward", "-o", stat])
+        screenshot(reports.generate(stat, pictures=False, parquet=False).page, path, height=720)
+
+
+def performance_page(path: pathlib.Path) -> None:
+    """The page of the profile of a model, as a browser shows it."""
+    from torch_ttnn.cli import main as torch_ttnn_command
+
+    with tempfile.TemporaryDirectory() as folder:
+        torch_ttnn_command(["perf", "resnet18", "-o", folder])
+        screenshot(pathlib.Path(folder) / "performance.html", path, height=1800)
+
+
+def screenshot(page: pathlib.Path, path: pathlib.Path, height: int) -> None:
+    """What a browser shows of a page; the old picture is kept if there is no browser."""
+    from playwright.sync_api import sync_playwright
 
     browser_path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser_path is None:
         print(f"none of {', '.join(BROWSERS)} is installed: {path} is kept")
         return
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        stat = f"{folder}/stat"
-        torch_ttnn_command(["stat", *TRACED, "--backward", "-o", stat])
-        page = reports.generate(stat, pictures=False, parquet=False).page
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"])
-        shown = browser.new_page(viewport={"width": 1180, "height": 720})
+        shown = browser.new_page(viewport={"width": 1180, "height": height})
         shown.goto(page.resolve().as_uri())
+        shown.wait_for_timeout(500)  # canvases are drawn in the next frame
         shown.screenshot(path=str(path))
         browser.close()
 
@@ -132,6 +147,7 @@ def main() -> None:
     figure.tight_layout()
     figure.savefig(folder / "device.svg", metadata={"Date": None})
     tracer_page(folder / "tracer.png")
+    performance_page(folder / "performance.png")
 
 
 if __name__ == "__main__":

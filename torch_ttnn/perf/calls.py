@@ -60,11 +60,16 @@ Step = Call | OnHost | Transfer
 
 @dataclass
 class Calls:
-    """What a model or a script does, in order; `given` are the tensors that no call made."""
+    """What a model or a script does, in order.
+
+    given      the tensors that no call made
+    trace_how  how a user has its calls captured as a trace
+    """
 
     board: Board
     steps: list[Step] = field(default_factory=list)
     given: dict[Hashable, Spec] = field(default_factory=dict)
+    trace_how: str = "ttnn.begin_trace_capture, ttnn.execute_trace"
 
     @property
     def calls(self) -> list[Call]:

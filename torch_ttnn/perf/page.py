@@ -8,7 +8,7 @@ from torch_ttnn.pages.assembly import BLOCKS_SCRIPT, BLOCKS_STYLE, assemble, car
 from torch_ttnn.perf import analysis
 from torch_ttnn.perf.advice import Accuracy
 from torch_ttnn.perf.data import groups
-from torch_ttnn.perf.text import tensor_text
+from torch_ttnn.perf.text import place_text, source_text, tensor_text
 from torch_ttnn.perf.time_text import duration_text, rate_text
 from ttnn_emulator.profiling.timeline import ProgramRow
 
@@ -75,11 +75,11 @@ def _data(profile: Profile) -> dict[str, Any]:
         "kernels": profile.kernels_ns,
         "columns": COLUMNS,
         "programs": [_program(row, cells[row.number]) for row in rows],
-        "hosts": [[row.operation.name, row.host_ns, row.origin.source] for row in profile.host_operations],
+        "hosts": [[row.operation.name, row.host_ns, source_text(row.origin.source)] for row in profile.host_operations],
         "by_program": groups(analysis.by_program(rows)),
         "by_operation": groups(analysis.by_operation(rows)),
         "by_module": groups(analysis.by_module(rows)),
-        "by_source": groups(analysis.by_source(rows)),
+        "by_source": groups(analysis.grouped(rows, lambda row: source_text(row.program.origin.source))),
         "roofline": {
             "peaks": found.peaks,
             "dram": found.dram_gb,
@@ -105,7 +105,7 @@ def _data(profile: Profile) -> dict[str, Any]:
                 "gain": each.gain_ns,
                 "accuracy": each.accuracy.value,
                 "same": each.accuracy is Accuracy.SAME,
-                "places": list(each.places),
+                "places": [place_text(place) for place in each.places],
             }
             for each in profile.advice
         ],
@@ -119,7 +119,7 @@ def _program(row: ProgramRow, cell: dict[str, Any]) -> list[Any]:
         launch.program,
         origin.operation,
         origin.module,
-        origin.source,
+        source_text(origin.source),
         round(row.host_ns),
         round(row.host_time_ns),
         round(row.start_ns),

@@ -39,7 +39,7 @@ def calls_of(programs: Sequence[Program], device: MeshDevice) -> Calls:
         for node in program.graph.nodes:
             given.update(_given(node))
             steps += _steps(node, device)
-    return Calls(device.board, steps, given)
+    return Calls(device.board, steps, given, 'on a card with options={"trace": True}')
 
 
 def _given(node: torch.fx.Node) -> Iterator[tuple[Hashable, Spec]]:

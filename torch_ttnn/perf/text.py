@@ -80,7 +80,7 @@ def _groups(title: str, heading: str, groups: Sequence[analysis.Group], total: f
     table = _table(title, heading, "programs", "time", "share", "cores", "bound")
     for group in groups[:SHOWN]:
         table.add_row(
-            Text(_INSTALLED.sub("", group.name) or "(unknown)"),
+            Text(source_text(group.name) or "(unknown)"),
             str(group.count),
             duration_text(group.kernel_ns),
             f"{group.kernel_ns / total:.1%}",
@@ -134,12 +134,18 @@ def _advice(found: Sequence[Advice]) -> Iterator[Any]:
         concerns = f"{each.calls} calls; {each.accuracy.value}"
         yield Text(f"  {duration_text(each.gain_ns)} {each.kind.value}: {each.text} ({concerns})")
         for place in each.places:
-            yield Text(f"      {_shortened(place)}", style="dim")
+            yield Text(f"      {place_text(place)}", style="dim")
 
 
-def _shortened(place: str) -> str:
+def place_text(place: str) -> str:
+    """A place of an advice: an operation and its source line."""
     operation, _, where = place.partition(" ")
-    return f"{operation} {_INSTALLED.sub('', where)}".strip()
+    return f"{operation} {source_text(where)}".strip()
+
+
+def source_text(source: str) -> str:
+    """A source line without the folder that packages are installed in."""
+    return _INSTALLED.sub("", source)
 
 
 def _table(title: str, *columns: str) -> Table:
