@@ -106,7 +106,7 @@ class Rehearsal:
                 self._between[stage.name] = Storage.placed(storage.placement, self.device)
         else:
             root = inputs[stage.name].root
-            root.give_room_back()
+            root.free_memory()
             self.freed.append(root)
 
     def end_inputs(self) -> None:

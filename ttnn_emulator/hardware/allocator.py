@@ -73,7 +73,7 @@ class BankedMemory:
             self.peak = max(self.peak, self._allocated)
         return self.base + offset
 
-    def keep_lowest(self, size: int) -> None:
+    def reserve_lowest(self, size: int) -> None:
         """Reserve the lowest bytes of every bank."""
         with self._lock:
             start, end = self._free[0] if self._free else (0, 0)
@@ -82,8 +82,8 @@ class BankedMemory:
             self._free[:1] = [(size, end)] if end > size else []
             self._kept = size
 
-    def give_lowest_back(self) -> None:
-        """Release the bytes that `keep_lowest` reserved."""
+    def release_lowest(self) -> None:
+        """Release the bytes that `reserve_lowest` reserved."""
         with self._lock:
             if self._free and self._free[0][0] == self._kept:
                 self._free[0] = (0, self._free[0][1])

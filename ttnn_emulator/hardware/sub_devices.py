@@ -63,12 +63,12 @@ class SubDevices:
         require(sub_device_manager_id in self._managers(), "Sub device manager does not exist")
         self.clear_loaded_sub_device_manager()
         _, local = self._managers()[sub_device_manager_id]
-        self.memories[BufferType.L1].keep_lowest(local)
+        self.memories[BufferType.L1].reserve_lowest(local)
         vars(self)["_loaded_sub_devices"] = sub_device_manager_id
 
     def clear_loaded_sub_device_manager(self) -> None:
         if vars(self).pop("_loaded_sub_devices", None) is not None:
-            self.memories[BufferType.L1].give_lowest_back()
+            self.memories[BufferType.L1].release_lowest()
 
     # tt-metal v0.77.0: tt_metal/impl/sub_device/sub_device_manager_tracker.cpp,
     #     SubDeviceManagerTracker::remove_sub_device_manager

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 REFERENCES_HERE = 3
 
 
-def give_back(tensor: Tensor, force: bool) -> None:
+def release_buffer(tensor: Tensor, force: bool) -> None:
     """Deallocate a tensor on a device, without `force` only if it is the last one; host tensors keep their values."""
     if tensor._device is not None and (force or not has_other_owners(tensor)):
         tensor._storage.release(f"ttnn.deallocate at {caller()}")

@@ -21,7 +21,7 @@ from ttnn_emulator.execution.trace import require_not_capturing
 from ttnn_emulator.hardware.device import MeshDevice
 from ttnn_emulator.numerics.formats import carriers
 from ttnn_emulator.tensors import padding_values
-from ttnn_emulator.tensors.buffer_ownership import give_back
+from ttnn_emulator.tensors.buffer_ownership import release_buffer
 from ttnn_emulator.tensors.memory_config import DRAM_MEMORY_CONFIG, MemoryConfig
 from ttnn_emulator.tensors.mesh_distribution import MeshComposer, MeshMapper, as_composer, as_mapper
 from ttnn_emulator.tensors.shapes import Tile
@@ -338,7 +338,7 @@ def from_device(tensor: Tensor, blocking: bool = True) -> Tensor:
 @composite("ttnn.deallocate")
 def deallocate(tensor: Tensor, force: bool = True) -> None:
     """Free a device tensor's buffer immediately."""
-    give_back(tensor, force)
+    release_buffer(tensor, force)
 
 
 @composite("ttnn.allocate_tensor_on_device")

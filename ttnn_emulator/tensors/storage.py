@@ -75,9 +75,9 @@ class Storage:
             return
         self.freed_by = by
         self.values = None
-        self.give_room_back()
+        self.free_memory()
 
-    def give_room_back(self) -> None:
+    def free_memory(self) -> None:
         """Free the buffer's memory. Its values remain readable until `release`."""
         memory = self.memory
         if memory is None:
@@ -94,7 +94,7 @@ class Storage:
             raise UseAfterFree("the tensor is not allocated: its device was closed")
 
     def __del__(self) -> None:
-        self.give_room_back()
+        self.free_memory()
 
 
 class SpecStorage(Storage):

@@ -149,9 +149,9 @@ class Tensor(TensorFacts):
 
     def deallocate(self, force: bool = False) -> None:
         """Free the buffer now. Without `force`, only if no other tensor shares it."""
-        from ttnn_emulator.tensors.buffer_ownership import give_back
+        from ttnn_emulator.tensors.buffer_ownership import release_buffer
 
-        give_back(self, force)
+        release_buffer(self, force)
 
     def another_handle(self) -> Tensor:
         """A second tensor over the same buffer, with the same id: an operation never returns its argument itself."""

@@ -53,7 +53,7 @@ def DeallocateBuffers(device: MeshDevice) -> None:
         raise TypeError(f"DeallocateBuffers takes a device, not {device!r}")
     for each in gc.get_objects():  # keeping a list of buffers would cost time on every call
         if issubclass(type(each), Storage) and each.device is device:
-            each.give_room_back()
+            each.free_memory()
 
 
 deallocate_buffers = DeallocateBuffers

@@ -152,7 +152,7 @@ def require_same_geometry(geometry: Any, k: Spec, v: Spec, width: int) -> None:
     seen = geometry.num_kv_heads * geometry.block_size * width
     require(seen == stored, f"geometry mismatch: a block of the cache has {stored} elements, the geometry sees {seen}")
     require(geometry.block_size % TILE == 0, f"block_size {geometry.block_size} is not a multiple of {TILE}")
-    require(width % TILE == 0, f"queries of width {width} are no whole tiles")
+    require(width % TILE == 0, f"queries of width {width} are not whole tiles")
 
 
 def is_active(geometry: Any) -> bool:

@@ -16,7 +16,7 @@ from ttnn_emulator.numerics.native.threaded_copies import contiguous, joined
 from ttnn_emulator.numerics.programs.attention.rotary import Rotation, rotate_half_matrix
 from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.packer import device_pack_block_float
-from ttnn_emulator.ops.attention.heads.common import board_cores, board_grid, grown, sharded_like, torn
+from ttnn_emulator.ops.attention.heads.common import board_cores, board_grid, faulty, grown, sharded_like
 from ttnn_emulator.ops.support.common_checks import math_config, memory_of, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
@@ -131,7 +131,7 @@ def rotary_device(
         return plainly
 
     garbled = input.dtype is DataType.FLOAT32 and width == TILE_SIZE
-    run = torn("the kernel for heads of 32 columns turns float32 by a bfloat16 matrix") if garbled else compute
+    run = faulty("the kernel for heads of 32 columns multiplies float32 by a bfloat16 matrix") if garbled else compute
     return Plan(out, run, reads=("input", "cos", "sin"), l1_bytes=_rotary_buffers(input, cos, token_index, config))
 
 
@@ -291,7 +291,7 @@ def rotate_half_device(input: Spec, config: MemoryConfig) -> Plan:
         negated = core.packed(core.mul(second, torch.tensor(-1.0)), DataType.BFLOAT16)
         return contiguous(joined([negated, first], -1)[..., : shape[-1]])
 
-    run = compute if input.dtype is DataType.BFLOAT16 else torn("the kernel's -1 is written for bfloat16 only")
+    run = compute if input.dtype is DataType.BFLOAT16 else faulty("the kernel's -1 is written for bfloat16 only")
     return Plan(out, run, reads=("input",), l1_bytes=HALF_BUFFERS * input.page_bytes)
 
 
@@ -318,7 +318,7 @@ def repeat_and_interleave_eltwise_mul(
     require(not config.is_sharded(), "the output must be interleaved")
     require(out_dtype in SSM_DTYPES, f"the output is {out_dtype}, only bfloat16 and bfloat8_b are supported")
     users, wide = a.padded_shape[2], TILE_SIZE * SSM_HIDDEN
-    require(users % TILE_SIZE == 0, f"{users} rows are no whole tiles")
+    require(users % TILE_SIZE == 0, f"{users} rows are not whole tiles")
     require(b.padded_shape[2] == users, f"a has {users} rows, b {b.padded_shape[2]}")
     widths = (a.padded_shape[3], b.padded_shape[3])
     require(widths[0] != widths[1], f"both are {widths[0]} wide")

@@ -13,7 +13,7 @@ from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.native.threaded_copies import contiguous
 from ttnn_emulator.numerics.programs.attention.rotary import Rotation
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
-from ttnn_emulator.ops.attention.heads.common import board_cores, grown, torn
+from ttnn_emulator.ops.attention.heads.common import board_cores, faulty, grown
 from ttnn_emulator.ops.attention.rotary import rotary_config
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT
@@ -96,7 +96,7 @@ def _require_prefill(spec: Spec, cos: Spec, sin: Spec, matrix: Spec) -> None:
     require(not spec.is_sharded, "the input must be interleaved, unless in decode mode")
     require(_layout_of(cos) in (HEIGHT, INTERLEAVED), "cos must be interleaved or height sharded")
     sharded = _layout_of(cos) is HEIGHT
-    require(sharded == (_layout_of(sin) is HEIGHT), "cos and sin must lie alike")
+    require(sharded == (_layout_of(sin) is HEIGHT), "cos and sin must both be height sharded or both not")
     width, heads = spec.shape[-1], spec.shape[1]
     require(cos.shape[0] == 1 and cos.shape[-1] == width, f"cos must be [1, .., {width}], it is {list(cos.shape)}")
     require(cos.shape[1] in (heads, 1), f"cos holds {cos.shape[1]} heads, the input {heads}")
@@ -138,7 +138,7 @@ def _for_users(spec: Spec, cos: Spec, trans_mat: Spec, rotation: Rotation) -> Ca
     shape, padded = spec.shape, spec.padded_shape
     own, matrices = _numbers_on(cos, spec, cos.shape[1]), _numbers_on(trans_mat, spec, _tiles_of(trans_mat))
     if own is None or matrices is None:
-        return torn("a user is on a core that holds no cos, sin or matrix")
+        return faulty("a user is on a core that holds no cos, sin or matrix")
 
     def compute(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
         parts = [each[:, own, :1] for each in (cosines, sines)]
@@ -209,7 +209,7 @@ def _both(
     matrices = [_numbers_on(trans_mat, each, _tiles_of(trans_mat)) for each in (query, key)]
     whole_tiles = not in_rows or cos.shape[-2] * cos.shape[-1] == TILE_SIZE * TILE_SIZE
     if None in users or None in matrices or not whole_tiles:
-        return torn("query or key lie on cores that hold no cos, sin or matrix of theirs")
+        return faulty("query or key is on cores that hold no cos, sin or matrix for it")
 
     def compute(
         q: torch.Tensor, k: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor, matrix: torch.Tensor

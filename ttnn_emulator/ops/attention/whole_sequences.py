@@ -181,7 +181,7 @@ def _fault_of_values(q: Spec, k: Spec, v: Spec) -> str:
         return f"values of {v.brief()} are read as tiles of floats"
     if v.rank != 4 or v.shape[0] != q.shape[0] or v.shape[2] != k.shape[2] or q.shape[1] % v.shape[1]:
         return f"values of shape {list(v.shape)} do not go with keys of shape {list(k.shape)}"
-    return "" if v.shape[3] % TILE == 0 else f"values of width {v.shape[3]} are no whole tiles"
+    return "" if v.shape[3] % TILE == 0 else f"values of width {v.shape[3]} are not whole tiles"
 
 
 def _length_of_keys(q: Spec, k: Spec, table: Spec | None, settings: Settings) -> int:

@@ -1,4 +1,4 @@
-"""Gradients of functions of complex tensors, and of those that take complex and real ones alike."""
+"""Gradients of functions of complex tensors, and of those that take both complex and real ones."""
 
 from __future__ import annotations
 

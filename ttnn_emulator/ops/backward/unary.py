@@ -197,7 +197,7 @@ def pow_bw(
 ) -> list:
     """g n xⁿ⁻¹; infinite where x is not positive."""
     m, n = {"memory_config": memory_config}, float(np.float32(exponent))
-    require(n >= 0.0, f"the gradient of a power takes no negative exponent, {exponent} was given")
+    require(n >= 0.0, f"the gradient of a power does not support a negative exponent, here {exponent}")
     out = prepared(input_grad, input_tensor, memory_config)
     if n < NEARLY_ZERO:
         return [_zeros(input_tensor, into=out)]

@@ -278,7 +278,7 @@ def sum_in_buffer(
     _require_aligned(input_tensor)
     among = groups(cluster_axis)
     count = len(among[0])
-    require(count % 2 == 0, f"the sum is made of pairs: {count} devices are not even")
+    require(count % 2 == 0, f"the sum adds pairs: {count} devices are not even")
     for name, config in (
         ("input", input_tensor.memory_config),
         ("buffer", buffer_tensor.memory_config),

@@ -232,7 +232,7 @@ def broadcast(
         index = next(group.index(sender) for group in among if sender in group)
         compute = each_group(among, lambda carriers: [carriers[index]] * len(carriers))
     else:
-        compute = fault(f"the sender {sender_coord!r} is not in the mesh: no chip sends, and all wait for ever")
+        compute = fault(f"the sender {sender_coord!r} is not in the mesh: no chip sends, and all chips wait forever")
     return Plan(out, compute, across=True)
 
 

@@ -154,7 +154,7 @@ def conv3d(
     if weight_lo_tensor is not None:
         raise NotEmulated("conv3d with split weights is not emulated")
     kernel, apart = triple(kernel_size, "kernel_size"), triple(dilation, "dilation")
-    require(output_channels >= 0 and groups > 0, f"{output_channels} channels in {groups} groups make no convolution")
+    require(output_channels >= 0 and groups > 0, f"{output_channels} channels in {groups} groups are not possible")
     require_on_device(input_tensor._spec)
     device_grid = current_grid(input_tensor)
     taps = math.prod(kernel)
@@ -174,7 +174,7 @@ def conv3d(
         weight = prepare_conv3d_weights(
             weight_tensor=weight, groups=groups, C_in_block=block, alignment=alignment, device=device
         )
-    require(weight._spec.rank == 2, f"prepared weights are of rank 2, not {weight._spec.rank}")
+    require(weight._spec.rank == 2, f"prepared weights must have rank 2, not {weight._spec.rank}")
     if not weight._spec.is_tile:
         weight = ttnn.to_layout(weight, Layout.TILE)
     require(grid[0] <= device_grid[0] and grid[1] <= device_grid[1], f"the grid {grid} exceeds {device_grid} cores")
@@ -286,11 +286,11 @@ def _require_problem(x: Spec, weight: Spec, bias: Spec | None, problem: Problem,
     require(not x.is_tile, "the input must be in ROW_MAJOR layout")
     require(x.dtype in VIDEO_DTYPES, f"the input must be bfloat16 or float32, not {x.dtype}")
     require_on_device(weight, "the weights")
-    require(weight.dtype is x.dtype, f"input and weights must be alike, not {x.dtype} and {weight.dtype}")
+    require(weight.dtype is x.dtype, f"input and weights must have the same dtype, not {x.dtype} and {weight.dtype}")
     if bias is not None:
         require_on_device(bias, "the bias")
         require_tile(bias, "the bias")
-        require(bias.dtype is x.dtype, f"input and bias must be alike, not {x.dtype} and {bias.dtype}")
+        require(bias.dtype is x.dtype, f"input and bias must have the same dtype, not {x.dtype} and {bias.dtype}")
         require(bias.rank == 2, f"the bias must be of rank 2, not {bias.rank}")
         require(bias.shape[1] == out_channels, f"a bias of {bias.shape[1]} does not suit {out_channels} channels")
     channels, taps = x.shape[-1], math.prod(problem.kernel)

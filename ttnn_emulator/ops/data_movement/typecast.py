@@ -95,7 +95,7 @@ def typecast(
 
 @operation("ttnn.to_dtype")
 def to_dtype(tensor: Spec, dtype: DataType) -> Plan:
-    """A host tensor in another dtype; block floats come out in TILE layout."""
+    """A host tensor in another dtype; block floats are returned in TILE layout."""
     require(not tensor.on_device, "to_dtype takes a host tensor", hint="Use ttnn.typecast on a device.")
     return host_cast_plan(tensor, dtype, "tensor")
 

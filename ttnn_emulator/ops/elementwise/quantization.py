@@ -241,8 +241,8 @@ def _requantize_channels(
     shape = tuple(tensor.shape)
     require(-len(shape) <= axis < len(shape), f"axis {axis} is out of range for a tensor of rank {len(shape)}")
     full = [_volume(parameter) == shape[axis] for parameter in parameters]
-    require(full[0] == full[1], "input scale and zero point must both be one for all or both one a channel")
-    require(full[2] == full[3], "output scale and zero point must both be one for all or both one a channel")
+    require(full[0] == full[1], "input scale and zero point must both be per tensor or both per channel")
+    require(full[2] == full[3], "output scale and zero point must both be per tensor or both per channel")
     held = []
     for parameter, is_full, name in zip(parameters, full, ("scale", "zero point") * 2):
         dtypes = SCALES if name == "scale" else frozenset({INT32})

@@ -354,7 +354,7 @@ def mac(
         numbers = [float(item) if isinstance(item, int | float) else 0.0 for item in (b, c)]
         held = [None if isinstance(item, int | float) else item for item in (b, c)]
         return joined(input_tensor_a, *held, "MAC", *numbers, 0.0, config, output_tensor)
-    require(output_tensor is None, "mac of these shapes or dtypes is made of others and takes no output tensor")
+    require(output_tensor is None, "mac of these shapes or dtypes is a composite and takes no output tensor")
     options = {"memory_config": memory_config}
     return ttnn.add(ttnn.multiply(input_tensor_a, b, **options), c, **options)
 

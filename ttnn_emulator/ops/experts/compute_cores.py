@@ -139,7 +139,7 @@ def _combining(closed: Cells, grid: Grid, count: int) -> list[Cell] | None:
     limit = rows - TILIZING_ROWS if rows > TILIZING_ROWS else rows
     widths = [width for width in range(min(columns, count), 0, -1) if count % width == 0]
     shapes = [(STRIP_WIDTH, div_up(count, STRIP_WIDTH)), *((width, count // width) for width in widths)]
-    # The strip may be one core too large; then what is taken of it is no rectangle, and no other one is tried.
+    # The strip may be one core too large; then the used part is not a rectangle, and no other is tried.
     for width, height in shapes:
         block = _free_block(closed, columns, limit, width, height)
         if block is not None:

@@ -61,7 +61,7 @@ def generalized_moe_gate(
     shards, taken = _require_shards(given, made)
     blocks = (shards.shape[0] // TILE_SIZE) * (shards.shape[1] // TILE_SIZE)
     require(1 <= blocks <= MOST_BLOCKS, f"a core takes 1 to {MOST_BLOCKS} blocks of 256 experts, not {blocks}")
-    require(not grouped or blocks == 1, f"groups are of one block of 256 experts, not {blocks}")
+    require(not grouped or blocks == 1, f"grouped mode takes one block of 256 experts, not {blocks}")
     for spec in (*given, *made):
         if spec.memory_config.memory_layout is not TensorMemoryLayout.HEIGHT_SHARDED:
             raise NotEmulated(f"the gate of tensors that are {spec.memory_config.memory_layout} is not emulated")
@@ -114,7 +114,7 @@ def _require_shards(given: tuple[Spec, Spec, Spec], made: tuple[Spec, Spec]) -> 
     require(tuple(out.shape) == tuple(out_indices.shape), "both outputs must have one shard shape")
     require(out.orientation == out_indices.orientation, "both outputs must have one orientation")
     require(out.grid.contains(x.grid), "the outputs must be on the input's cores")
-    require(not any(size % TILE_SIZE for size in x.shape), f"shards {list(x.shape)} are no whole tiles")
+    require(not any(size % TILE_SIZE for size in x.shape), f"shards {list(x.shape)} are not whole tiles")
     require(tuple(out.shape) == (TILE_SIZE, TILE_SIZE), f"an output's shard must be one tile, not {list(out.shape)}")
     return x, out
 

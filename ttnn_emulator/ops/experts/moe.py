@@ -34,9 +34,9 @@ def moe(
     memory_config: MemoryConfig | None = None,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """softmax of the best 32 of masked logits [N, C, H, experts], of which the first expert's share: [N, C, H, 1]."""
+    """The softmax weight of the first expert among the best 32 masked logits [N, C, H, experts]: [N, C, H, 1]."""
     spec, config = input_tensor, memory_config if memory_config is not None else DRAM_MEMORY_CONFIG
-    require(0 <= k <= 0xFFFF, f"k must be a number of 16 bits, not {k}")
+    require(0 <= k <= 0xFFFF, f"k must fit 16 bits, not {k}")
     shape = (*spec.shape[:-1], 1)
     if spec.rank and not spec.volume:
         return _nothing(spec, shape, memory_config, output_tensor)
@@ -46,9 +46,9 @@ def moe(
     require(len(padded) == 4, f"the input must be of rank 4, not {len(padded)}")
     require(k == BEST, f"k must be {BEST}, not {k}", hint="Pad the masks with -infinity.")
     width = padded[-1]
-    require(width >= NARROWEST and width & (width - 1) == 0, f"{width} logits are no power of two from {NARROWEST} on")
+    require(width >= NARROWEST and width & (width - 1) == 0, f"{width} logits: not a power of two from {NARROWEST} on")
     rows = padded[0] * padded[1] * padded[2]
-    require(rows % TILE_SIZE == 0, f"{rows} rows are no whole tiles")
+    require(rows % TILE_SIZE == 0, f"{rows} rows are not whole tiles")
     require(not config.is_sharded(), "the output must be interleaved")
     require_tile(spec)
     for name, mask, length in (

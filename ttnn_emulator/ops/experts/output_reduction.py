@@ -72,7 +72,7 @@ def _outputs(tensor: Spec, dim: int, split_size: int, memory: MemoryConfig | Non
     require_tile(tensor)
     require(rank > 2 and tensor.rank > 2, f"the input must have more than 2 dimensions, not {rank}")
     axis = dim + rank if dim < 0 else dim
-    require(0 <= axis <= rank - 3, f"dimension {dim} is none before the last two of {rank}")
+    require(0 <= axis <= rank - 3, f"dimension {dim} is not one before the last two of {rank}")
     count = width // split_size
     step = count * TILE_SIZE
     require(tensor.padded_shape[-1] % step == 0, f"{tensor.padded_shape[-1]} columns are not a multiple of {step}")
@@ -113,7 +113,7 @@ def deepseek_moe_fast_reduce_nc_fused(
     shared_expert_scale: float = 1.0,
     compute_kernel_config: Any = None,
 ) -> list[Tensor]:
-    """The same with a weight for every token and expert: its score if the expert lives on this chip's row or column.
+    """The same with a weight for every token and expert: its score if the expert is on this chip's row or column.
 
     The last `num_shared_experts` have `shared_expert_scale` for all tokens. Without scores all weights are 1.
     """
@@ -176,7 +176,7 @@ def weighted_reduce(
     mesh = tuple(device.shape) if device is not None else (1, 1)
 
     def weights(chip: int, chosen: torch.Tensor, owners: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
-        """[experts, tokens] for one chip; rows of padding weigh nothing."""
+        """[experts, tokens] for one chip; rows of padding have weight 0."""
         owners = owners.reshape(-1, owners.shape[-1])
         owners = owners[0 if owners.shape[0] == 1 else chip].long()
         chosen = chosen.reshape(-1, chosen.shape[-1])[:rows, :routed].long()
@@ -265,7 +265,7 @@ def deepseek_moe_post_combine_tilize(input_tensor: Spec, *, output_memory_config
 
 def _misplaced(out: Spec, shards: Any, down: int, across: int) -> ChipFault | None:
     if out.padded_shape[-2] != out.shape[-2]:
-        return ChipFault(f"batches of {out.shape[-2]} rows are laid out as if they were without padding")
+        return ChipFault(f"batches of {out.shape[-2]} rows are stored as if they had no padding")
     row_by_row = shards.orientation is ShardOrientation.ROW_MAJOR
     if shards.shard_distribution_strategy.name == "GRID_2D":
         size = shards.grid.bounding_box().grid_size()

@@ -98,7 +98,7 @@ def prepare_w0_w1_tensor_for_moe_compute(tt_w0: Tensor, tt_w1: Tensor, *, L: int
 def prepare_w0_w1_tensor_with_bias(
     tt_w0: Tensor, tt_w1: Tensor, tt_b0: Tensor, tt_b1: Tensor, *, L: int, E: int, K: int, N: int
 ) -> Tensor:
-    """The same with a row of tiles more, whose first line is the bias."""
+    """The same with another row of tiles, whose first line is the bias."""
     _require_matrix(L, E, K, N)
     first, second = _bias_tiles((tt_b0, tt_b1), (L, E, N))
     first, second = ttnn.concat([tt_w0, first], dim=2), ttnn.concat([tt_w1, second], dim=2)
@@ -108,7 +108,7 @@ def prepare_w0_w1_tensor_with_bias(
 
 @composite(f"{EXPERIMENTAL}.prepare_w2_tensor_for_moe_compute")
 def prepare_w2_tensor_for_moe_compute(tt_w2: Tensor, *, L: int, E: int, N: int, K: int) -> Tensor:
-    """Columns of W2 core after core, its rows in the order in which the ring brings them by."""
+    """Columns of W2 core after core, its rows in the order in which the ring delivers them."""
     _require_matrix(L, E, K, N)
     cores = _ring(tt_w2)
     turned = _turned(_grouped(tt_w2, (L, E, N, K), N, cores), N // TILE_SIZE, cores)
@@ -117,7 +117,7 @@ def prepare_w2_tensor_for_moe_compute(tt_w2: Tensor, *, L: int, E: int, N: int, 
 
 @composite(f"{EXPERIMENTAL}.prepare_w2_tensor_with_bias")
 def prepare_w2_tensor_with_bias(tt_w2: Tensor, tt_b2: Tensor, *, L: int, E: int, N: int, K: int) -> Tensor:
-    """The same with the bias below, which stays where it is for all cores."""
+    """The same with the bias below, which is the same for all cores."""
     _require_matrix(L, E, K, N)
     cores = _ring(tt_w2)
     turned = _turned(_grouped(tt_w2, (L, E, N, K), N, cores), N // TILE_SIZE, cores)
@@ -128,7 +128,7 @@ def prepare_w2_tensor_with_bias(tt_w2: Tensor, tt_b2: Tensor, *, L: int, E: int,
 
 @composite(f"{EXPERIMENTAL}.quantize_weights_via_host")
 def quantize_weights_via_host(device_tensor: Tensor, *, dtype: DataType, memory_config: MemoryConfig | None) -> Tensor:
-    """Another dtype, rounded by the host; there, or back on the device where a memory config is given."""
+    """Another dtype, rounded by the host; the result is on the device if a memory config is passed."""
     rounded = ttnn.to_dtype(ttnn.from_device(device_tensor), dtype)
     if memory_config is None:
         return rounded

@@ -73,7 +73,7 @@ def moe_routing_remap(
             found = bits[0].nonzero()[:, 0][index * each : (index + 1) * each]
             if found.numel() < each:
                 raise ChipFault(
-                    f"chip {chip} finds {found.numel()} of its {each} non-zero weights, the kernel goes astray"
+                    f"chip {chip} finds {found.numel()} of its {each} non-zero weights: the kernel reads other data"
                 )
             kept = torch.zeros_like(values)
             kept[0, found] = values[0, found]
@@ -105,9 +105,9 @@ def moe_expert_token_remap(
     optional_output_reduced_tensor: Spec | None = None,
     reduction_size: int = 16,
 ) -> Plan:
-    """Of weights [1, batch, sequence, experts] those of the chip's own experts, where a token has chosen them.
+    """The weights [1, batch, sequence, experts] of the chip's own experts that a token selected; others are 0.
 
-    The second result says for every `reduction_size` tokens which of the experts any of them has chosen.
+    The second result marks, for every `reduction_size` tokens, the experts that any of them selected.
     """
     weights, mapping, chosen = topk_tensor, expert_mapping_tensor, expert_metadata_tensor
     for name, spec in (("weights", weights), ("mapping", mapping), ("metadata", chosen)):

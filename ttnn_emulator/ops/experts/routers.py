@@ -51,9 +51,9 @@ def deepseek_grouped_gate(
     epsilon: float = 1e-20,
     memory_config: MemoryConfig | None = None,
 ) -> Plan:
-    """Of the 4 best of 8 groups of 32 experts the 8 best, by sigmoid(scores) + bias; and their shares of sigmoids.
+    """The 8 best experts, by sigmoid(scores) + bias, of the 4 best of 8 groups of 32, and their normalised sigmoids.
 
-    A group is as good as its two best experts together. Indices come from the best expert to the worst.
+    Groups are compared by the sum of their two best experts. Indices are ordered from the best expert on.
     """
     for name, spec in (("scores", scores), ("bias", bias)):
         require_on_device(spec, name)
@@ -131,7 +131,7 @@ def topk_router_gpt(
         require(spec.rank == 2, f"the {name} must have rank 2, not {spec.rank}")
     rows, inner = input_tensor.shape
     require(1 <= rows <= TILE_SIZE, f"the input must have 1 to {TILE_SIZE} rows, not {rows}")
-    require(inner % TILE_SIZE == 0, f"{inner} columns of the input are no whole tiles")
+    require(inner % TILE_SIZE == 0, f"{inner} columns of the input are not whole tiles")
     for (name, spec), wanted in zip(given[1:], ((inner, ROUTED), (rows, ROUTED))):
         require(spec.shape == wanted, f"the {name} must be {list(wanted)}, not {list(spec.shape)}")
     banks = current_board().dram_banks
@@ -161,7 +161,7 @@ def topk_router_gpt(
 
 
 def _softmax(core: Core, values: torch.Tensor, k: int) -> torch.Tensor:
-    """Of the first k of 32; the others have been given -infinity."""
+    """Of the first k of 32; the others are -infinity."""
     hidden = torch.where(torch.arange(values.shape[-1]) < k, 0.0, -torch.inf)
     masked = core.through(core.add(values, hidden), BF16)
     largest = core.through(numeric.extreme(masked, -1, largest=True).unsqueeze(-1), BF16)

@@ -39,7 +39,7 @@ def shares(tiles: int, cores: int) -> list[int]:
 
 
 def down_shares(hidden: int, intermediate: int, cores: int) -> list[int]:
-    """Columns of W2 of all cores (w2_shard_tiles): who has more of W0 has less of W2, where that comes out even."""
+    """Columns of W2 per core (w2_shard_tiles): cores with more of W0 have less of W2 where that balances."""
     if intermediate % cores + hidden % cores != cores:
         return shares(hidden, cores)
     larger = intermediate // cores + 1
@@ -54,12 +54,12 @@ def down_groups(hidden: int, intermediate: int, cores: int) -> list[tuple[int, i
 
 
 def rounds(hidden: int, cores: int) -> int:
-    """Groups of four columns of W2 that every core goes through."""
+    """Groups of four columns of W2 that every core processes."""
     return div_up(div_up(hidden, cores), W2_TILES_PER_A2A_ITER_W)
 
 
 def tiles_per_transaction(hidden: int, intermediate: int, has_bias: bool, cores: int) -> int:
-    """Tiles that one read brings."""
+    """Tiles per read."""
     shape = (hidden, intermediate, has_bias, cores)
     return ALT_TILES_PER_TXN if shape == LARGE_TRANSACTIONS else DEFAULT_TILES_PER_TXN
 
@@ -71,7 +71,7 @@ def even_stride(tiles: int) -> int:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The blocks that come of reads of this many tiles."""
+    """The blocks of reads of this many tiles."""
 
     transaction: int
 

@@ -66,7 +66,7 @@ def _torn_blocks(values: torch.Tensor, *, order: Dims, dtype: DataType) -> torch
 
 def _twice(values: torch.Tensor, *, order: Dims, shape: Dims) -> torch.Tensor:
     if bool(values.any()):
-        raise ChipFault(f"the order {list(order)} names a dimension twice: the chip gives garbage for it")
+        raise ChipFault(f"the order {list(order)} names a dimension twice: the chip returns garbage")
     return values.new_zeros(shape)
 
 

@@ -28,8 +28,8 @@ def convert_to_chw(input: Spec, *, dtype: DataType | None = None) -> Plan:
     require(len(shape) == 4 and shape[:2] == (1, 1), f"the input must be [1, 1, H × W, C], not {list(shape)}")
     pixels, channels = shape[2:]
     require(0 < channels <= TILE_SIZE, f"there may be {TILE_SIZE} channels at most, not {channels}")
-    require(pixels % TILE_SIZE == 0, f"{pixels} pixels are no whole tiles")
-    require(shard.shape[0] % TILE_SIZE == 0, f"shards of {shard.shape[0]} rows are no whole tiles")
+    require(pixels % TILE_SIZE == 0, f"{pixels} pixels are not whole tiles")
+    require(shard.shape[0] % TILE_SIZE == 0, f"shards of {shard.shape[0]} rows are not whole tiles")
     require(
         div_up(pixels, shard.shape[0]) == shard.num_cores(),
         f"{pixels} pixels in shards of {shard.shape[0]} do not fill {shard.num_cores()} cores",
@@ -37,7 +37,7 @@ def convert_to_chw(input: Spec, *, dtype: DataType | None = None) -> Plan:
     require(config.is_l1, "the input must be in L1")
     held, tiles = input.bytes_per_bank(1, L1_ALIGNMENT), shard.shape[0] // TILE_SIZE
     needed = tiles * tile_bytes(DEFAULT_TILE, input.dtype)
-    require(held >= needed, f"shards of {held} B are no whole tiles of {needed} B")
+    require(held >= needed, f"shards of {held} B are not whole tiles of {needed} B")
     placed = MemoryConfig(
         WIDTH, config.buffer_type, ShardSpec(shard.grid, (channels, shard.shape[0]), shard.orientation)
     )
@@ -68,7 +68,7 @@ def convert_to_hwc(input: Spec, *, memory_config: MemoryConfig | None = None, dt
     require(shard is not None and config.memory_layout is WIDTH, "the input must be sharded by width")
     assert shard is not None
     require(placed.memory_layout is HEIGHT, "the output must be sharded by height")
-    require(target.shape[0] % TILE_SIZE == 0, f"shards of {target.shape[0]} rows are no whole tiles")
+    require(target.shape[0] % TILE_SIZE == 0, f"shards of {target.shape[0]} rows are not whole tiles")
     target_dtype = dtype or input.dtype
     require(
         ROW_MAJOR_BYTES[target_dtype] >= ROW_MAJOR_BYTES[input.dtype],

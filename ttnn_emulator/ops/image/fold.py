@@ -19,7 +19,7 @@ from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up, round_up
 from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec, tile_bytes
 from ttnn_emulator.tensors.tensor import Tensor
 
-KEPT_DTYPES = (DataType.FLOAT32, DataType.UINT16)  # all others come out labelled bfloat16
+KEPT_DTYPES = (DataType.FLOAT32, DataType.UINT16)  # all others are labelled bfloat16
 CODE_RESERVE = 160 * 1024  # bytes of L1 that the library reserves for code and stack in planning the tile kernel
 
 

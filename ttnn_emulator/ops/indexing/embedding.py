@@ -52,9 +52,7 @@ def embedding(
     aligned = tokens._spec.padded_shape[-1] % TILE_SIZE == 0 and table._spec.padded_shape[-1] % TILE_SIZE == 0
     as_tiles = aligned and wanted is Layout.TILE
     if aligned and layout is None and not as_tiles:
-        require(
-            dtype is None or dtype is table._spec.dtype, "embeddings are converted only when they come out in tiles"
-        )
+        require(dtype is None or dtype is table._spec.dtype, "embeddings are converted only if the output is in tiles")
     result = look_up(tokens, table, as_tiles, kind, padding_idx, memory_config, output_tensor)
     result = ttnn.reshape(result, [length, width] if len(shape) == 1 else [batch, length, width])
     if result._spec.layout is not wanted:

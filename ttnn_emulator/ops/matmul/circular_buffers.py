@@ -79,7 +79,7 @@ def _outputs(block: int, whole: int, sizes: Sizes, output: Spec, *, separate: bo
 
 
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/matmul/device/factory/matmul_multicore_reuse_mcast_2d_program_factory.cpp,
-# circular buffers; the 1D program sizes its own alike
+# circular buffers; the 1D program has the same sizes
 def _multicast(of: Operands, program: Program, sizes: Sizes, output: Spec, bias: Spec | None) -> int:
     layout = of.a.memory_config.memory_layout
     batches0 = 1 if program.fuse_batch else of.batch_a

@@ -139,7 +139,7 @@ def _require_one(a: Spec, b: Spec, sizes: Sizes, partial: bool) -> None:
         return
     height, width = _shards(b).shape
     inner, columns = div_up(sizes.inner, TILE_SIZE), div_up(sizes.columns, TILE_SIZE)
-    require(not height % TILE_SIZE and not width % TILE_SIZE, f"shards {height} × {width} of b are no whole tiles")
+    require(not height % TILE_SIZE and not width % TILE_SIZE, f"shards {height} × {width} of b are not whole tiles")
     require(inner % (height // TILE_SIZE) == 0, f"{inner} tiles of the inner size do not divide by shards of {height}")
     blocks = inner // (height // TILE_SIZE)
     require(blocks % 2 == 0, f"blocks of the inner size are added up in pairs; {blocks} is odd")

@@ -24,7 +24,7 @@ def require_operand(spec: Spec | None, name: str, dtypes: Sequence[DataType] = B
         return
     require(spec.is_tile, f"{name} must be in TILE layout, it is in {spec.layout}")
     require(spec.on_device, f"{name} must be on a device, it is on the host")
-    require(spec.dtype in dtypes, f"{name} is {spec.dtype}, taken are {[each.name for each in dtypes]}")
+    require(spec.dtype in dtypes, f"{name} is {spec.dtype}, supported are {[each.name for each in dtypes]}")
 
 
 def settings_of(given: Any) -> MathConfig:

@@ -74,7 +74,7 @@ def _as_blocks(spec: Spec, dims: int) -> Blocks:
 def _require_shape(spec: Spec | None, name: str, shape: Sequence[int]) -> None:
     if spec is not None:
         fits = canonical(spec.shape) == canonical(shape)
-        require(fits, f"{name} has shape {list(spec.shape)}, expected is {list(canonical(shape))}")
+        require(fits, f"{name} has shape {list(spec.shape)}, not {list(canonical(shape))}")
 
 
 @operation("ttnn.moreh_layer_norm")
@@ -91,7 +91,7 @@ def moreh_layer_norm(
     memory_config=None,
     compute_kernel_config=None,
 ):
-    """The last dimensions to zero mean and unit variance, × gamma + beta; mean and 1 ÷ deviation on request."""
+    """Normalise the last dimensions, × gamma + beta; mean and 1 ÷ standard deviation on request."""
     require_operand(input, "input")
     _require_dims(input, normalized_dims)
     statistics = (1,) * (len(input.padded_shape) - input.rank) + input.shape
@@ -249,7 +249,7 @@ def moreh_group_norm(
     memory_config=None,
     compute_kernel_config=None,
 ):
-    """Groups of channels of [N, C, H, W] to zero mean and unit variance, × gamma + beta."""
+    """Normalise groups of channels of [N, C, H, W], × gamma + beta."""
     named = ((input, "input"), (output, "output"), (mean, "mean"), (rstd, "rstd"), (gamma, "gamma"), (beta, "beta"))
     for spec, name in named:
         require_operand(spec, name)
@@ -269,7 +269,7 @@ def moreh_group_norm(
         spec if spec is not None else (statistics if wanted else None)
         for spec, wanted in zip((mean, rstd), are_required_outputs[1:])
     ]
-    require(input.rank >= 4, f"the input has rank {input.rank}, 4 is taken")
+    require(input.rank >= 4, f"the input has rank {input.rank}, it must be at least 4")
     config = settings_of(compute_kernel_config)
     blocks = _group_blocks(input, num_groups) if input.rank == 4 else None
 

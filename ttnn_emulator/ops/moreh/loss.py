@@ -31,7 +31,7 @@ def weights_of_targets(target: Spec, weight: Spec | None, ignore_index, dtype, c
     require_tile(target, "target_tensor")
     if weight is not None:
         require_on_device(weight, "weight_tensor")
-        require(weight.dtype is DataType.BFLOAT16, f"weight_tensor is {weight.dtype}, taken is BFLOAT16")
+        require(weight.dtype is DataType.BFLOAT16, f"weight_tensor is {weight.dtype}, it must be BFLOAT16")
     out = tiled(target, target.shape, memory_config).with_(dtype=dtype)
 
     def compute(classes: torch.Tensor, weights: torch.Tensor | None) -> torch.Tensor:

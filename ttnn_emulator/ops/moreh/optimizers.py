@@ -99,7 +99,7 @@ def moreh_adam(
     memory_config=None,
     compute_kernel_config=None,
 ):
-    """A step of Adam; the decay goes onto the gradient."""
+    """A step of Adam; weight decay is added to the gradient."""
     settings = _adam_settings(lr, beta1, beta2, eps, weight_decay, step, 0.0, decoupled=False)
     inputs = (param_in, grad, exp_avg_in, exp_avg_sq_in, max_exp_avg_sq_in)
     outputs = (param_out, exp_avg_out, exp_avg_sq_out, max_exp_avg_sq_out)
@@ -128,7 +128,7 @@ def moreh_adamw(
     memory_config=None,
     compute_kernel_config=None,
 ):
-    """A step of AdamW; the decay goes off the parameters."""
+    """A step of AdamW; weight decay is subtracted from the parameters."""
     settings = _adam_settings(lr, beta1, beta2, eps, weight_decay, step, 0.01, decoupled=True)
     inputs = (param_in, grad, exp_avg_in, exp_avg_sq_in, max_exp_avg_sq_in)
     outputs = (param_out, exp_avg_out, exp_avg_sq_out, max_exp_avg_sq_out)
@@ -208,7 +208,7 @@ def moreh_sgd(
 def power_sum(gradient: Spec, norm_type, compute_kernel_config=None):
     """The sum of |x|^norm_type of one gradient."""
     require_operand(gradient, "a gradient")
-    require(gradient.rank >= 4, f"a gradient has rank {gradient.rank}, at least 4 is taken")
+    require(gradient.rank >= 4, f"a gradient has rank {gradient.rank}, it must be at least 4")
     config = settings_of(compute_kernel_config)
     out = tiled(gradient, (1, 1, 1), None)
 
@@ -258,7 +258,7 @@ def moreh_clip_grad_norm(
     memory_config=None,
     compute_kernel_config=None,
 ):
-    """Gradients scaled down together so that their norm is at most max_norm; gives the norm they had."""
+    """Gradients scaled down together so that their norm is at most max_norm; returns their norm before scaling."""
     require(not (error_if_nonfinite and math.isnan(norm_type)), "norm_type is not a number")
     require(len(inputs) > 0, "there are no gradients")
     sums = [power_sum(each, norm_type, compute_kernel_config) for each in inputs]

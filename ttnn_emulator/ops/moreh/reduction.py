@@ -76,7 +76,7 @@ def mean_along(
     compute_kernel_config=None,
 ):
     """The mean over one dimension."""
-    require(divisor is None, "a divisor is not taken")
+    require(divisor is None, "a divisor is not supported")
     require_operand(input_tensor, "the input")
     require_operand(output, "the output")
     require_dim(input_tensor, dim)
@@ -167,11 +167,11 @@ def _require_gradient(gradient: Spec, spec: Spec, dims: Sequence[int], keepdim: 
     else:
         rank = len(spec.padded_shape)
         require(all(dim < rank for dim in dims), f"dimensions {list(dims)} are beyond rank {rank}")
-        require(rank >= 2, f"the input has rank {rank}, at least 2 is taken")
+        require(rank >= 2, f"the input has rank {rank}, it must be at least 2")
         kept = [axis for axis in range(spec.rank) if axis not in dims or axis >= rank - 2]
         sizes = tuple(1 if axis in dims else spec.shape[axis] for axis in kept)
         have = gradient.shape
-        require(len(sizes) == len(have), f"the gradient has rank {len(have)}, expected is {len(sizes)}")
+        require(len(sizes) == len(have), f"the gradient has rank {len(have)}, not {len(sizes)}")
     fits = all(size >= other for size, other in zip(sizes, have))
     require(fits, f"the gradient has shape {list(have)}, larger than {list(sizes)}")
 

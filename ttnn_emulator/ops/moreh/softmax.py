@@ -49,7 +49,7 @@ def _softmax(
 ) -> Plan:
     require_on_device(spec)
     require_tile(spec)
-    require(spec.dtype in FORWARD, f"the input is {spec.dtype}, taken are BFLOAT16, BFLOAT8_B and FLOAT32")
+    require(spec.dtype in FORWARD, f"the input is {spec.dtype}, supported are BFLOAT16, BFLOAT8_B and FLOAT32")
     require(0 <= dim < spec.rank, f"dimension {dim} is not between 0 and {spec.rank - 1}")
     config = math_config(given, fidelity=MathFidelity.HiFi4, fp32_acc=spec.dtype is DataType.FLOAT32)
     from_end = dim - spec.rank
@@ -100,7 +100,7 @@ def _gradient(
     for spec, name in ((y, "output_tensor"), (dy, "output_grad_tensor")):
         require_on_device(spec, name)
         require_tile(spec, name)
-        require(spec.dtype in BACKWARD, f"{name} is {spec.dtype}, taken are BFLOAT16 and BFLOAT8_B")
+        require(spec.dtype in BACKWARD, f"{name} is {spec.dtype}, supported are BFLOAT16 and BFLOAT8_B")
     require(0 <= dim < y.rank, f"dimension {dim} is not between 0 and {y.rank - 1}")
     config = settings_of(given)
     from_end = dim - y.rank

@@ -278,7 +278,7 @@ def wan_fused_rmsnorm_post_allgather(
 
     def compute(values: torch.Tensor, statistics: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
         if width // heads % TILE_SIZE:
-            raise ChipFault(f"heads {width // heads} wide are no whole tiles: the kernel counts columns by tiles")
+            raise ChipFault(f"heads {width // heads} wide are not whole tiles: the kernel counts columns by tiles")
         if made not in FLOAT_DTYPES:
             raise ChipFault(f"{made} holds bit patterns of floats here")
         statistics = torch.nn.functional.pad(statistics, (0, -statistics.shape[-1] % TILE_SIZE))
@@ -323,7 +323,7 @@ def _require_gathered(tensor: Spec, stats: Spec, heads: int) -> None:
     require(
         tensor.rank == 4 and tensor.shape[:2] == (1, 1), f"the input must be [1, 1, S, W], not {list(tensor.shape)}"
     )
-    require(tensor.shape[-1] == padded[-1], f"{tensor.shape[-1]} columns are no whole tiles")
+    require(tensor.shape[-1] == padded[-1], f"{tensor.shape[-1]} columns are not whole tiles")
 
 
 def _require_rotation(tensor: Spec, heads: int, matrix: Spec, cosines: Spec, sines: Spec) -> None:

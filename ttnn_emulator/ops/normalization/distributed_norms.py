@@ -61,7 +61,7 @@ def _before(
     welford = program is not None and program.use_welford
     require(not (welford and kind == RMS_NORM), "rms_norm has no kernel by Welford's algorithm")
     require(not welford or reciprocals is not None, "use_welford needs a recip_tensor")
-    require(not (welford and two_dimensional), "use_welford takes no two-dimensional grid")
+    require(not (welford and two_dimensional), "use_welford does not support a two-dimensional grid")
     require(tensor.rank >= 4, f"the input must have rank 4, it has {tensor.rank}")
     shape = (*tensor.shape[:3], width, *tensor.shape[4:])
     out = Spec.of(shape, dtype, Layout.TILE, memory_of(memory, tensor))

@@ -118,7 +118,10 @@ def group_norm(
         if row is not None:
             _require_row(spec, row, name)
     if weight is not None and bias is not None:
-        require(weight.layout is bias.layout and weight.dtype is bias.dtype, "weight and bias must be alike")
+        require(
+            weight.layout is bias.layout and weight.dtype is bias.dtype,
+            "weight and bias must have the same layout and dtype",
+        )
     doubled = not welford and spec.shape[2] != padded[2]
     if input_mask is not None:
         groups = (num_groups, 2 * num_groups) if doubled else (num_groups,)

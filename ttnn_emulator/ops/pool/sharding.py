@@ -25,7 +25,7 @@ INDEX_TILES, MORE_INDEX_TILES = 6, 2  # index tiles of a max pool with indices; 
 
 @dataclass(frozen=True)
 class Pool:
-    """One pool: its window and what comes out.
+    """One pool: its window and its output.
 
     average       mean of the window, else its largest value
     with_padding  padding counts in the mean

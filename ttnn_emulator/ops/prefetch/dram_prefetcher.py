@@ -85,7 +85,7 @@ def _addresses(tensor: Tensor, count: int) -> list[list[int]]:
 def prefetch(tensors: Sequence[Spec], num_layers: int, delivery: Delivery) -> Plan:
     """The program on the reader cores."""
     *weights, addresses = tensors
-    require(num_layers > 0, "there must be a layer at least")
+    require(num_layers > 0, "there must be at least one layer")
     require(len(weights) > 0, "there must be a weight beside the tensor of addresses")
     require(all(tensor.on_device for tensor in tensors), "all tensors must be on a device")
     shards = weights[0].shard_spec

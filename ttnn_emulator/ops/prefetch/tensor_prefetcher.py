@@ -70,7 +70,7 @@ def create_global_circular_buffer_for_tensor_prefetcher() -> None:
 )
 def create_global_circular_buffer_for_matmul_1d(program_configs: Any) -> None:
     """A buffer for the weights of these programs, whose senders are cores of DRAM."""
-    require(len(program_configs) > 0, "there must be a program config at least")
+    require(len(program_configs) > 0, "there must be at least one program config")
     raise InvalidArgument(NO_DRAM_CORES)
 
 
@@ -78,7 +78,7 @@ def create_global_circular_buffer_for_matmul_1d(program_configs: Any) -> None:
 def tensor_prefetcher_block_count_for_matmul_1d(
     program_config: Any, weight: Tensor, global_cb: Any = None, prefetcher_pipes: Any = ()
 ) -> int:
-    """The pages a receiver gets of a weight: one for every core that passes in0 round, or one for every block."""
+    """The pages a receiver gets of a weight: one for every core that passes in0 on, or one for every block."""
     spec, program = weight._spec, program_of(program_config)
     if global_cb is None or spec.memory_config.memory_layout is TensorMemoryLayout.ND_SHARDED:
         raise NotEmulated("only weights in width shards that go through a global circular buffer are emulated")

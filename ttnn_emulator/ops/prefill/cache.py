@@ -1,7 +1,7 @@
 """Chunks of a prompt written into key-value caches whose rows are distributed over chips.
 
-A cache [slots × layers, heads, S, D] of a chip holds rows of a sequence that goes round the chips chunk by chunk, so
-that a global position says how many rows every chip already has.
+A cache [slots × layers, heads, S, D] of a chip holds rows of a sequence whose chunks are distributed over the chips in
+turn, so a global position determines how many rows every chip already has.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ttnn_emulator.enums import DataType, Layout
 from ttnn_emulator.errors import ChipFault, NotEmulated, require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import flush
-from ttnn_emulator.ops.attention.heads.common import grown, torn
+from ttnn_emulator.ops.attention.heads.common import faulty, grown
 from ttnn_emulator.ops.prefill.fp8_tokens import LATENT_WIDTH, PACKED_WIDTH, ROPE_WIDTH, SCALE_WIDTH, packed_rows
 from ttnn_emulator.ops.prefill.mesh_positions import (
     METADATA_BYTES,
@@ -85,7 +85,7 @@ def update_padded_kv_cache(
     by_tile = input.is_tile or (rope is not None and rope.is_tile)
     work = [_update(cache, input, chips, chip, slots, num_layers, layer_idx, fixed, by_tile) for chip in chips.places]
     if rows_are_cut(cache) or rows_are_cut(input):
-        work = [torn("rows are cut into several pages, each taken for a row")] * len(work)
+        work = [faulty("rows are cut into several pages, each taken for a row")] * len(work)
     optional = ("rope",) * (rope is not None) + ("scales",) * (scales is not None)
     reads = ("cache", "input", *optional, *held)
     compute, across = on_every_chip([_sorted(each, rope, scales, held) for each in work])
@@ -110,7 +110,7 @@ def update_padded_kv_cache(
 
 
 class _Chips:
-    """How a sequence goes round a mesh: along one axis, and within its chunks along another."""
+    """How a sequence is distributed over a mesh: chunks along one axis, parts of a chunk along another."""
 
     def __init__(self, cluster_axis: int | None, tp_axis: int | None) -> None:
         every = mesh_shape()[0] * mesh_shape()[1]

@@ -1,4 +1,4 @@
-"""Rows behind the last one of a prompt, up to the next boundary, zeroed in a key-value cache."""
+"""Zeroes the rows after the last one of a prompt, up to the next boundary, in a key-value cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
-from ttnn_emulator.ops.attention.heads.common import grown, torn
+from ttnn_emulator.ops.attention.heads.common import faulty, grown
 from ttnn_emulator.ops.prefill.mesh_positions import (
     METADATA_BYTES,
     PREFILL,
@@ -86,7 +86,7 @@ def zero_padded_kv_cache(
 
     work: list[Any] = [on(chip) for chip in coordinates(cluster_axis)]
     if rows_are_cut(cache):
-        work = [torn("rows are cut into several pages, each taken for a row")] * len(work)
+        work = [faulty("rows are cut into several pages, each taken for a row")] * len(work)
     compute, across = on_every_chip(work)
     reads = ("cache", "slot_idx", "valid_global") if in_tensors else ("cache",)
     kind = (cache.dtype, cache.layout, cache.memory_config, cache.padded_shape)

@@ -1,4 +1,4 @@
-"""Tokens in fp8_e4m3 with a scale for every 128 values, and rows of a cache packed of them; on Blackhole only."""
+"""Tokens in fp8_e4m3 with a scale for every 128 values, and packed rows of caches; on Blackhole only."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def per_token_cast_back(
     experts_per_chip: int = 0,
     metadata: Spec | None = None,
 ) -> Plan:
-    """fp8_e4m3 times the scales of their 128 values; with counts of tokens only as many rows as experts have.
+    """fp8_e4m3 times the scales of their 128 values; with token counts, only the rows that experts have.
 
-    Scales are a tensor, or the last columns of `metadata`, whatever its dtype calls their bits.
+    Scales are a tensor, or the bits of the last columns of `metadata`, whatever its dtype.
     """
     require_unsigned(experts_per_chip=experts_per_chip)
     counted = (expert_region_offsets, expert_token_counts, global_expert_idx_table)
@@ -224,7 +224,7 @@ def packed_rows(latent: torch.Tensor, scales: torch.Tensor, rope: torch.Tensor) 
 def pack_scaled_fp8_kv_cache(
     latent: Spec, scales: Spec, rope: Spec, *, memory_config: MemoryConfig | None = None
 ) -> Plan:
-    """Rows of 512 values, 4 scales and 64 bfloat16 as rows of 656 bytes that are called fp8_e4m3."""
+    """Rows of 512 values, 4 scales and 64 bfloat16 as rows of 656 bytes, labelled fp8_e4m3."""
     for spec, name, dtype, width in (
         (latent, "latent", DataType.FP8_E4M3, LATENT_WIDTH),
         (scales, "scales", DataType.FLOAT32, SCALE_WIDTH),

@@ -12,7 +12,7 @@ from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import CARRIER
 from ttnn_emulator.numerics.programs.experts import prefill_gate as numeric
-from ttnn_emulator.ops.attention.heads.common import torn
+from ttnn_emulator.ops.attention.heads.common import faulty
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned, row_bytes
 from ttnn_emulator.ops.support.common_checks import memory_of, require_on_device, require_tile
 from ttnn_emulator.tensors.memory_config import MemoryConfig
@@ -86,7 +86,7 @@ def moe_grouped_topk(
     biased_scores: Spec | None = None,
     weights_layout: Layout = Layout.TILE,
 ) -> Plan:
-    """Weights and numbers of the experts with the best biased scores, of all or of the four best groups."""
+    """Weights and indices of the experts with the best biased scores, of all or of the four best groups."""
     require_unsigned(n_groups=n_groups, n_activated_experts=n_activated_experts, topk_groups=topk_groups)
     _require_function(score_func)
     _require_scores(scores, "scores", SCORE_DTYPES)
@@ -130,7 +130,7 @@ def moe_grouped_topk(
 
     run: Callable[..., tuple[torch.Tensor, ...]] = compute
     if kept > TILE_SIZE or experts < 2 * TILE_SIZE:
-        run = torn(f"{kept} of {experts} experts: the kernel chooses up to {TILE_SIZE} of at least {2 * TILE_SIZE}")
+        run = faulty(f"{kept} of {experts} experts: the kernel chooses up to {TILE_SIZE} of at least {2 * TILE_SIZE}")
     reads = ("scores", "bias", *(("padding_config",) if padding_config is not None else ()))
     tiles, wide = experts // TILE_SIZE, tile_bytes(scores.tile, DataType.FLOAT32)
     l1_bytes = (7 * tiles + GROUPED_BUFFERS) * wide + 2 * tiles * (scores.page_bytes + bias.page_bytes)
@@ -165,7 +165,7 @@ def moe_hash_gate(
     memory_config: MemoryConfig | None = None,
     padding_config: Spec | None = None,
 ) -> Plan:
-    """Weights and numbers of the experts that a table names for every token."""
+    """Weights and indices of the experts that a table names for every token."""
     require_unsigned(n_activated_experts=n_activated_experts)
     _require_function(score_func)
     _require_scores(scores, "scores", (DataType.FLOAT32,))
@@ -198,7 +198,7 @@ def moe_hash_gate(
 
     run: Callable[..., tuple] = compute
     if not _has_ids_by_tile(input_ids, scores):
-        run = torn(f"input_ids of {list(input_ids.shape)} are read as one row of {TILE_SIZE} for every row of tiles")
+        run = faulty(f"input_ids of {list(input_ids.shape)} are read as one row of {TILE_SIZE} for every row of tiles")
     reads = ("scores", "input_ids", "tid2eid", *(("padding_config",) if padding_config is not None else ()))
     l1_bytes = (3 * experts // TILE_SIZE + HASHED_BUFFERS) * scores.page_bytes + 2 * scores.page_bytes
     l1_bytes += 2 * input_ids.page_bytes + TILE_SIZE * row_bytes(tid2eid) + scores.page_bytes // 2

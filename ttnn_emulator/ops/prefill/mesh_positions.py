@@ -36,7 +36,7 @@ def chips_along(axis: int) -> int:
 
 
 def coordinates(axis: int) -> list[int]:
-    """The place of every chip of the mesh along one of its axes, chip by chip."""
+    """The position of every chip of the mesh along one of its axes, chip by chip."""
     rows, columns = mesh_shape()
     return [(row, column)[axis] for row in range(rows) for column in range(columns)]
 

@@ -11,7 +11,7 @@ from ttnn_emulator.enums import FLOAT_DTYPES, DataType
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.programs.attention.rotary import Rotation
-from ttnn_emulator.ops.attention.heads.common import board_cores, grown, torn
+from ttnn_emulator.ops.attention.heads.common import board_cores, faulty, grown
 from ttnn_emulator.ops.attention.rotary import rotary_config
 from ttnn_emulator.ops.prefill.mesh_positions import (
     METADATA_BYTES,
@@ -105,9 +105,9 @@ def rotary_embedding_indexed(
     work: list[Any] = [turned(row_on(chip, part)) for chip, part in places]
     kept = TILES_IN_REGISTER_FP32 if setting.fp32_acc else TILES_IN_REGISTER
     if width > kept * TILE_SIZE:
-        work = [torn(f"{width} columns are more than the destination register holds")] * len(work)
+        work = [faulty(f"{width} columns are more than the destination register holds")] * len(work)
     elif any(spec.dtype not in FLOAT_DTYPES for spec, _ in named):
-        work = [torn("integers do not pass through the matrix unit")] * len(work)
+        work = [faulty("integers do not pass through the matrix unit")] * len(work)
     compute, across = on_every_chip(work)
     optional = ("concat_prefix",) * (concat_prefix is not None) + ("kv_actual_global",) * (fixed is None)
     reads = ("input", "cos", "sin", "trans_mat", *optional)

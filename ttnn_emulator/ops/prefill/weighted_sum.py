@@ -13,7 +13,7 @@ from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.numerics.formats.carriers import flush, round_bf16_nearest_even
 from ttnn_emulator.numerics.units.compute_core import Core
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
-from ttnn_emulator.ops.attention.heads.common import torn
+from ttnn_emulator.ops.attention.heads.common import faulty
 from ttnn_emulator.ops.prefill.mesh_positions import PREFILL, require_unsigned, row_bytes, rows_are_cut
 from ttnn_emulator.ops.support.common_checks import require_on_device
 from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG, MemoryConfig
@@ -71,9 +71,9 @@ def post_combine_reduce(
     out = Spec.of((*shape[:expert_dim], *shape[expert_dim + 1 :]), spec.dtype, Layout.TILE, config)
     compute: Callable[..., torch.Tensor] = _weighted(out.shape, tokens, experts, width)
     if expert_dim != len(shape) - 2 or rows_are_cut(spec) or rows_are_cut(weights):
-        compute = torn("outputs are read row by row, an expert after the other")
+        compute = faulty("outputs are read row by row, one expert after the other")
     elif indices is not None and (math.prod(indices.shape[:-1]) < tokens or indices.shape[-1] < experts):
-        compute = torn(f"indices {list(indices.shape)} are fewer than {tokens} x {experts}")
+        compute = faulty(f"indices {list(indices.shape)} are fewer than {tokens} x {experts}")
     l1_bytes = (kept * (1 + 2 * TILE_SIZE) + 1) * 2 * TILE_VALUES
     if indices is not None and table is not None:
         l1_bytes += TILE_SIZE * row_bytes(indices) + table.num_pages * row_bytes(table)

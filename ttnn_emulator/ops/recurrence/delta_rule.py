@@ -72,7 +72,7 @@ def gated_delta_attn_seq(
 
     def compute(*given: torch.Tensor) -> list[torch.Tensor]:
         if not chunks:
-            raise ChipFault("the card would hang: without chunks nobody makes the final state")
+            raise ChipFault("the card would hang: without chunks no kernel writes the final state")
         lower, values, keys, attention, queries, updates, decay, inverses = given[:8]
         state = given[8] if len(given) > 8 else torch.zeros(heads, SIDE, SIDE)
         out = torch.empty(square)

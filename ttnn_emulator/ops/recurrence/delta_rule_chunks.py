@@ -99,7 +99,7 @@ def chunk_gated_delta_rule(
     [B, T, H, K] of queries and keys, [B, T, HV, V] of values, [B, T, HV] of gates. Flat [B, T, H × K] queries and keys
     are normalised to unit length first.
     """
-    require(not use_qk_l2norm, "use_qk_l2norm is not supported: bring queries and keys to unit length before")
+    require(not use_qk_l2norm, "use_qk_l2norm is not supported: normalise queries and keys first")
     shape = _shape_of(q, v, beta, chunk_size)
     if compute_kernel_config is not None:
         given = math_config(compute_kernel_config)
@@ -135,7 +135,7 @@ def _shape_of(q: Tensor, v: Tensor, beta: Tensor, chunk: int) -> Shape:
     tokens = int(q.shape[1])
     require(chunk in CHUNKS, f"chunk_size must be 32 or 64, not {chunk}")
     require(
-        keys % TILE_SIZE == 0 and values % TILE_SIZE == 0, f"keys of {keys} or values of {values} are no whole tiles"
+        keys % TILE_SIZE == 0 and values % TILE_SIZE == 0, f"keys of {keys} or values of {values} are not whole tiles"
     )
     flat = flat_keys or flat_values
     require(not flat or tokens % chunk == 0, f"{tokens} flat tokens are not a multiple of chunk_size {chunk}")
@@ -244,7 +244,7 @@ def _solves(shape: Shape, course: Course) -> bool:
     """Whether the vector unit inverts chunks by forward substitution."""
     ways, blackhole = ALL_ENUMS["ChunkGdnWyInverse"], current_board().arch is Arch.BLACKHOLE
     if course.inverse is ways.FORWARD_SUBSTITUTION:
-        require(not course.mono, "the single program knows HORNER only, not FORWARD_SUBSTITUTION")
+        require(not course.mono, "the single program supports HORNER only, not FORWARD_SUBSTITUTION")
         require(blackhole, "only Blackhole has FORWARD_SUBSTITUTION")
         require(shape.chunk == TILE_SIZE, f"FORWARD_SUBSTITUTION needs chunk_size 32, not {shape.chunk}")
     return blackhole and shape.chunk == TILE_SIZE and course.inverse is not ways.HORNER and not course.mono
@@ -261,7 +261,7 @@ def _require_view(spec: Spec, name: str, wanted: tuple[int, int, int], *, split:
 
 
 def _require_known_program(shape: Shape, course: Course) -> None:
-    """Left to itself, the library weighs a third program, which needs more L1: too much where heads are this wide."""
+    """Without a program config the library considers a third program, which needs too much L1 for heads this wide."""
     wide = shape.chunk // TILE_SIZE * shape.keys * shape.values >= 2 * 256 * 256
     if wide and not course.chosen:
         raise NotEmulated(

@@ -50,7 +50,7 @@ def hc_sum_reduce(
     padded = tuple(input.padded_shape)
     require(len(padded) >= 4, f"the input must have rank 4, not {len(padded)}")
     require(padded[:2] == (1, 1), f"the first two dimensions must be 1, not {list(padded[:2])}")
-    require(padded[2] % TILE_SIZE == 0, f"{padded[2]} rows are no whole tiles")
+    require(padded[2] % TILE_SIZE == 0, f"{padded[2]} rows are not whole tiles")
     require(padded[3] % BLOCK == 0, f"{padded[3]} columns are not a multiple of {BLOCK}")
     out = Spec.of((*padded[:3], padded[3] // LATENT), made, Layout.TILE, memory)
     math = MathConfig(math_fidelity or MathFidelity.HiFi4, fp32_acc=False, approx=False)

@@ -65,7 +65,7 @@ class Step:
     infinite: bool = False
 
 
-# -- what comes out ---------------------------------------------------------------------------------------------------
+# -- output specs -----------------------------------------------------------------------------------------------------
 
 
 def reduced_spec(
@@ -411,7 +411,7 @@ def add_along(
             require(each.dtype in STATISTICS, f"the {name} must be a float of 8, 16 or 32 bits, not {each.dtype}")
     if output is not None:
         require(output.rank == tensor.rank, f"the output has rank {output.rank}, the input {tensor.rank}")
-    require(0 <= dim <= tensor.rank - 3, f"dimension {dim} is none before the last two of {tensor.rank}")
+    require(0 <= dim <= tensor.rank - 3, f"dimension {dim} is not one before the last two of {tensor.rank}")
     grid = device_grid()
     if sub_core_grids is not None:
         require(grid.contains(sub_core_grids), f"sub_core_grids {sub_core_grids} exceed the device's {grid}")

@@ -66,7 +66,7 @@ def fault_of(*given: Any) -> ChipFault | None:
                 hint=f"Apply ttnn.{CALLED.get(kind, kind.lower())} to the result.",
             )
         if kind.lower() in OTHER_REGISTERS:
-            return ChipFault(f"{kind}, fused into another operation, reads registers that nobody filled")
+            return ChipFault(f"{kind}, fused into another operation, reads registers that no instruction filled")
         if kind.lower() in UNCOUNTED and len(params) == 1:
             return ChipFault(f"{kind} takes two parameters: the library reads past the one that was given")
         if kind == "SIGMOID" and params and params[0] == LEFT_FACES:

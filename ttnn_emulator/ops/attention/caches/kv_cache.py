@@ -10,7 +10,7 @@ from ttnn_emulator.enums import DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.attention.caches.rows_and_pages import RowWriter
-from ttnn_emulator.ops.attention.heads.common import grown, torn
+from ttnn_emulator.ops.attention.heads.common import faulty, grown
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
 from ttnn_emulator.tensors.shapes import TILE_SIZE
@@ -69,7 +69,7 @@ def _fill(cache: Spec, input: Spec, user: int, position: int, names: tuple[str, 
         made[user, :, position : position + rows] = grown(values, given)[0]
         return made[whole].contiguous()
 
-    run = compute if len(padded) == 4 and len(given) == 4 else torn("cache and input must have rank 4")
+    run = compute if len(padded) == 4 and len(given) == 4 else faulty("cache and input must have rank 4")
     return Plan(cache, run, reads=names, into=names[:1], l1_bytes=2 * cache.page_bytes)
 
 
@@ -109,7 +109,7 @@ def _update(cache: Spec, input: Spec, position: int, offset: int, compute_kernel
         writer.write(made, position, writer.rows(rows.transpose(0, 1)))
         return made[whole].contiguous()
 
-    run = compute if len(padded) == 4 and len(given) == 4 else torn("cache and input must have rank 4")
+    run = compute if len(padded) == 4 and len(given) == 4 else faulty("cache and input must have rank 4")
     return Plan(cache, run, reads=("cache", "input"), into=("cache",), l1_bytes=_update_buffers(cache, input))
 
 

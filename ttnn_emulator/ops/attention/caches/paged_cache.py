@@ -11,7 +11,7 @@ from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import ChipFault, require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.attention.caches.rows_and_pages import Pages, RowWriter
-from ttnn_emulator.ops.attention.heads.common import grown, torn
+from ttnn_emulator.ops.attention.heads.common import faulty, grown
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
 from ttnn_emulator.tensors.memory_config import ShardSpec
@@ -320,7 +320,7 @@ def indexed_fused_update_cache(
         require(one.shape == other.shape, f"shapes {list(one.shape)} and {list(other.shape)} differ")
         require(one.memory_config == other.memory_config, "pairs must be in the same kind of memory")
     pages, heads, rows, width = cache_tensor1.shape
-    require(rows % TILE_SIZE == 0 and width % TILE_SIZE == 0, f"pages of {rows} x {width} are no whole tiles")
+    require(rows % TILE_SIZE == 0 and width % TILE_SIZE == 0, f"pages of {rows} x {width} are not whole tiles")
     batch, of_input, count, columns = input_tensor1.shape
     require(batch == 1, f"dimension 0 of the inputs must be 1, it is {batch}")
     require(count > 0, "the inputs are empty")
@@ -422,7 +422,7 @@ def paged_fill_cache(
                 made[page, :, row : row + TILE_SIZE] = source[source_row, :, start : start + TILE_SIZE]
         return pages.back(made)[whole].contiguous()
 
-    run = compute if same else torn("cache and input must both be in TILE layout")
+    run = compute if same else faulty("cache and input must both be in TILE layout")
     reads = ["cache_tensor", "input_tensor", "page_table"]
     reads += ["batch_idx_tensor"] * (batch_idx_tensor is not None)
     reads += ["valid_seq_len_tensor"] * (valid_seq_len_tensor is not None)

@@ -154,7 +154,7 @@ def unchanged(values: torch.Tensor) -> torch.Tensor:
     return values
 
 
-def torn(what: str) -> Callable[..., Any]:
+def faulty(what: str) -> Callable[..., Any]:
     """The computation of a call that the library accepts but whose result on the card is garbage."""
 
     def compute(*values: Any) -> Any:
@@ -178,7 +178,7 @@ def heads_plan(
         return Plan(tuple(specs), compute, reads=reads, l1_bytes=l1_bytes)
     fits = all(one.shape == other.shape and one.dtype is other.dtype for one, other in zip(given, specs))
     if not fits:
-        compute = torn("the given outputs have other shapes or dtypes than the heads")
+        compute = faulty("the given outputs have other shapes or dtypes than the heads")
     return Plan(given, compute, reads=reads, into=("output_tensors",) * 3, l1_bytes=l1_bytes)
 
 

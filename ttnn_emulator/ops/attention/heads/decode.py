@@ -13,9 +13,9 @@ from ttnn_emulator.ops.attention.heads.common import (
     board_grid,
     cores_within,
     divided,
+    faulty,
     grown,
     require_heads,
-    torn,
 )
 from ttnn_emulator.ops.support.common_checks import into, require_on_device, require_tile
 from ttnn_emulator.ops.support.derived_shards import HEIGHT, WIDTH
@@ -70,7 +70,7 @@ def nlp_create_qkv_heads_decode(
         rows = values[0, 0, first : first + batch].reshape(1, -1, sum(counts), head_dim)
         return tuple(part.contiguous() for part in rows.split(counts, 2))
 
-    run = compute if head_dim % TILE_SIZE == 0 else torn(f"heads of {head_dim} columns are no whole tiles")
+    run = compute if head_dim % TILE_SIZE == 0 else faulty(f"heads of {head_dim} columns are not whole tiles")
     use_offset = batch_offset is not None and spec.is_sharded
     return Plan(specs, run, reads=("input_tensor", "batch_offset") if use_offset else ("input_tensor",))
 
@@ -171,7 +171,7 @@ def nlp_concat_heads_decode(
         return grown(rows.reshape(1, 1, users, -1), shape).contiguous()
 
     fits = out.shape == shape and out.dtype is spec.dtype
-    run = compute if fits else torn(f"the output must be {list(shape)} in {spec.dtype}")
+    run = compute if fits else faulty(f"the output must be {list(shape)} in {spec.dtype}")
     return Plan(out, run, reads=("input_tensor",), into=into(output_tensor))
 
 
@@ -204,5 +204,5 @@ def nlp_kv_cache_load_slice(
         return grown(values, padded)[:, :, seq_len_start:seq_len_end].contiguous()
 
     fits = out.shape == made.shape and out.dtype is spec.dtype
-    run = compute if fits else torn(f"the output must be {list(made.shape)} in {made.dtype}")
+    run = compute if fits else faulty(f"the output must be {list(made.shape)} in {made.dtype}")
     return Plan(out, run, reads=("input_tensor",), into=into(output_tensor))

@@ -11,13 +11,13 @@ from ttnn_emulator.errors import require
 from ttnn_emulator.execution.operation_table import Plan, operation
 from ttnn_emulator.ops.attention.heads.common import (
     divided,
+    faulty,
     grouped_heads,
     grown,
     heads_plan,
     outputs_given,
     require_heads,
     require_interleaved,
-    torn,
     unchanged,
 )
 from ttnn_emulator.ops.attention.heads.split_concatenate import taking_apart
@@ -113,6 +113,6 @@ def nlp_create_qkv_heads_segformer(
         query = grouped_heads(grown(values, padded), 1, SEGFORMER_HEAD_DIM).flatten(1, 2).contiguous()
         return (query, *rest[1:]) if rest else (query, torch.zeros_like(query), torch.zeros_like(query))
 
-    run = compute if padded[1] == 1 else torn(f"dimension 1 must be 1, it is {padded[1]}")
+    run = compute if padded[1] == 1 else faulty(f"dimension 1 must be 1, it is {padded[1]}")
     reads = ("input",) if given is None else ("input", "output_tensors")
     return heads_plan((spec,) * 3, run, reads, given, _row_buffers(input))

@@ -17,6 +17,7 @@ from ttnn_emulator.ops.attention.heads.common import (
     board_grid,
     buffers,
     divided,
+    faulty,
     grouped_heads,
     grown,
     heads_plan,
@@ -25,7 +26,6 @@ from ttnn_emulator.ops.attention.heads.common import (
     require_heads,
     require_interleaved,
     sharded_like,
-    torn,
     transposing,
     unchanged,
 )
@@ -151,7 +151,7 @@ def split_query_key_value_and_split_heads(
             return apart(grown(values, padded))
 
     else:
-        compute = torn(f"the kernel is written for other widths and heads than {list(spec.padded_shape)}, {num_heads}")
+        compute = faulty(f"the kernel supports other widths and heads than {list(spec.padded_shape)}, {num_heads}")
     return Plan(specs, compute, reads=("input_tensor",))
 
 
@@ -323,7 +323,7 @@ def nlp_create_qkv_heads_boltz(
     specs = head_specs(input, config, (query, key, value), (num_heads, kv_heads), head_dim)
     square = input.shape[0] == 1 and input.shape[1] == length
     if size != head_dim or not square or input.is_sharded or (transpose_k_heads and length % TILE_SIZE):
-        compute = torn(f"the kernel gives no heads of {head_dim} columns for an input of {list(input.shape)}")
+        compute = faulty(f"the kernel cannot split heads of {head_dim} columns for an input of {list(input.shape)}")
     else:
         compute = _pairs_apart(num_heads, kv_heads, head_dim, input.dtype, transpose_k_heads)
     reads = ("input",) if input_kv is None else ("input", "input_kv")
@@ -376,7 +376,7 @@ def nlp_concat_heads_boltz(
     if fits and spec.rank == 4 and (spec.padded_shape[3] == width or heads == 1):
         compute = _pairs_joined
     else:
-        compute = torn(f"the kernel cannot put together heads of shape {list(spec.shape)}")
+        compute = faulty(f"the kernel cannot concatenate heads of shape {list(spec.shape)}")
     l1_bytes = 0 if spec.is_sharded else 2 * heads * spec.padded_shape[3] // TILE_SIZE * spec.page_bytes
     return Plan(out, compute, reads=("input_tensor",), into=into(output_tensor), l1_bytes=l1_bytes)
 

@@ -16,6 +16,7 @@ from ttnn_emulator.ops.attention.heads.common import (
     board_grid,
     buffers,
     divided,
+    faulty,
     grouped_heads,
     grown,
     heads_plan,
@@ -24,7 +25,6 @@ from ttnn_emulator.ops.attention.heads.common import (
     require_heads,
     require_interleaved,
     sharded_like,
-    torn,
     transposing,
     unchanged,
 )
@@ -191,7 +191,7 @@ def nlp_concat_heads(input_tensor: Spec, *, memory_config: MemoryConfig | None =
     out = concat_output(spec, config, (batch, 1, length, heads * width), rows)
     compute = joined_heads
     if spec.padded_shape[3] != width and heads > 1:
-        compute = torn(f"heads of {width} columns are padded to {spec.padded_shape[3]}: tiles cannot be put together")
+        compute = faulty(f"heads of {width} columns are padded to {spec.padded_shape[3]}: tiles cannot be concatenated")
     tiles = 2 * heads * spec.padded_shape[3] // TILE_SIZE
     l1_bytes = 0 if spec.is_sharded else tiles * spec.page_bytes
     return Plan(out, compute, l1_bytes=l1_bytes)
@@ -230,7 +230,7 @@ def nlp_create_qkv_heads(
     key = (batch, kv_heads, size, length) if transpose_k_heads else value
     specs = head_specs(input, config, (query, key, value), (num_heads, kv_heads), head_dim)
     if size != head_dim:
-        compute = torn(f"heads of {head_dim} columns are no whole tiles")
+        compute = faulty(f"heads of {head_dim} columns are not whole tiles")
     else:
         # With shards, every core holds some queries with their keys and values; otherwise all queries come first.
         groups = input.shard_spec.num_cores() if input.shard_spec is not None else 1

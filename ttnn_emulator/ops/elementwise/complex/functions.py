@@ -105,9 +105,9 @@ def complex_mul(a_real: Spec, a_imag: Spec, b_real: Spec, b_imag: Spec) -> Plan:
     for part in (a_real, a_imag, b_real, b_imag):
         require_on_device(part, "every part")
         require(part.dtype in (FLOAT32, DataType.BFLOAT16), f"parts are float32 or bfloat16, not {part.dtype}")
-        require(part.dtype is a_real.dtype, f"parts are of one dtype, not of {a_real.dtype} and {part.dtype}")
+        require(part.dtype is a_real.dtype, f"parts must have the same dtype, not {a_real.dtype} and {part.dtype}")
         require(part.layout is Layout.ROW_MAJOR, f"parts are in ROW_MAJOR layout, not in {part.layout}")
-        require(part.shape == a_real.shape, f"parts are of one shape, not of {a_real.shape} and {part.shape}")
+        require(part.shape == a_real.shape, f"parts must have the same shape, not {a_real.shape} and {part.shape}")
     require(1 <= a_real.rank <= LARGEST_RANK, f"parts have 1 to {LARGEST_RANK} dimensions, not shape {a_real.shape}")
     require(a_real.volume > 0, "an empty tensor cannot be multiplied")
     width = a_real.shape[-1]
