@@ -46,7 +46,7 @@ class GraphRecorder(listeners.Listener):
         self.open.append(self.add("capture_start", None))
 
     @property
-    def call(self) -> int:
+    def call_number(self) -> int:
         """The number of the outermost call that runs, or else of the next one."""
         return len(self.outermost) + (len(self.open) == 1)
 
@@ -67,7 +67,7 @@ class GraphRecorder(listeners.Listener):
         return node["counter"]
 
     def started(self, event: listeners.OperationEvent) -> None:
-        self.lives.end_of_closed_devices(self.call)
+        self.lives.end_of_closed_devices(self.call_number)
         inputs = [self._tensor(tensor) for tensor in _tensors_in(event.arguments.values())]
         arguments = [brief(value) for value in event.arguments.values()]
         self.open_function(event.name, {"inputs": str(len(arguments))}, arguments, inputs)
@@ -125,11 +125,11 @@ class GraphRecorder(listeners.Listener):
         }
         node = self.buffers[id(storage)] = self.add("buffer", dict(params))
         self.add("buffer_allocate", params, [node])
-        self.lives.allocated(storage, self.call)
+        self.lives.allocated(storage, self.call_number)
 
     def freed(self, storage: Storage) -> None:
         node = self.buffers.pop(id(storage), None)
-        self.lives.freed(storage, self.call)
+        self.lives.freed(storage, self.call_number)
         placement = storage.placement
         if placement is not None:
             params = {
@@ -145,9 +145,9 @@ class GraphRecorder(listeners.Listener):
         """A tensor's buffer exists."""
         root = tensor._storage.root
         if root is tensor._storage:
-            self.lives.allocated(root, self.call, tensor._spec)
+            self.lives.allocated(root, self.call_number, tensor._spec)
         else:  # a view has another spec than its buffer
-            self.lives.allocated(root, self.call)
+            self.lives.allocated(root, self.call_number)
 
     def _tensor(self, tensor: Tensor) -> int:
         if tensor.tensor_id not in self.tensors:

@@ -28,11 +28,12 @@ from ttnn_emulator.execution import listeners
 from ttnn_emulator.execution.buffer_lives import BufferLife
 from ttnn_emulator.library.devices.cluster import cluster_descriptor
 from ttnn_emulator.library.reports.buffer_pages import assumed_bank_cores, get_device_info, page_facts, pages_of
-from ttnn_emulator.library.reports.buffer_rows import Row, chunks_of, import_buffers, import_chunks
+from ttnn_emulator.library.reports.buffer_rows import Row, buffer_row, chunks_of, import_buffers, import_chunks
 from ttnn_emulator.library.reports.database_rows import import_devices, import_graph, import_metadata
 from ttnn_emulator.library.reports.database_schema import insert, new_database
 from ttnn_emulator.library.reports.stack_sources import SourceFiles
 from ttnn_emulator.library.settings.config import Config, current
+from ttnn_emulator.profiling.device_numbers import DeviceNumbers
 from ttnn_emulator.profiling.program_graph import ProgramGraph
 from ttnn_emulator.tensors.tensor import Tensor
 
@@ -110,19 +111,13 @@ class MemoryReport:
             record_tensor_lifetime=True,
             sources=SourceFiles(cursor, graph.source_files),
         )
-        import_buffers(cursor, ((call, self._facts(lives)) for call, lives in graph.lives.after_each(calls)))
+        rows = _BufferRows(numbers)
+        import_buffers(cursor, ((call, rows.buffers(lives)) for call, lives in graph.lives.after_each(calls)))
         if detailed_buffers:
-            chunks = _Chunks(graph)
-            import_chunks(cursor, ((call, chunks.of(lives)) for call, lives in graph.lives.after_each(calls)))
+            import_chunks(cursor, ((call, rows.chunks(lives)) for call, lives in graph.lives.after_each(calls)))
         if self._error is not None:
             insert(cursor, "errors", [(0, "", *self._error, 0)])
         import_metadata(cursor, self._metadata())
-
-    def _facts(self, lives: Iterable[BufferLife]) -> list[dict[str, Any]]:
-        """Buffers on every chip of their devices."""
-        return [
-            {**life.facts(), "device_id": number} for life in lives for number in self.graph.numbers.of(life.device)
-        ]
 
     def _metadata(self) -> dict[str, object]:
         boards = sorted({device.board.name for device in self.graph.numbers.devices.values()})
@@ -164,25 +159,32 @@ def as_configured() -> Iterator[None]:
         report.write(folder, detailed_buffers=settings.enable_detailed_buffer_report)
 
 
-class _Chunks:
-    """What every bank holds of buffers in L1, computed once per kind of buffer and address."""
+class _BufferRows:
+    """The rows of buffers, on every chip of their devices; made once per buffer."""
 
-    def __init__(self, graph: ProgramGraph) -> None:
-        self._numbers = graph.numbers
-        self._known: dict[int, list[Row]] = {}
+    def __init__(self, numbers: DeviceNumbers) -> None:
+        self._numbers = numbers
+        self._buffers: dict[int, list[Row]] = {}
+        self._chunks: dict[int, list[Row]] = {}
 
-    def of(self, lives: Iterable[BufferLife]) -> Iterator[Row]:
+    def buffers(self, lives: Iterable[BufferLife]) -> Iterator[Row]:
+        for life in lives:
+            rows = self._buffers.get(id(life))
+            if rows is None:
+                rows = self._buffers[id(life)] = self._on_chips(life, [buffer_row(life.facts())])
+            yield from rows
+
+    def chunks(self, lives: Iterable[BufferLife]) -> Iterator[Row]:
+        """What the cores hold of buffers in L1."""
         for life in lives:
             if life.is_in_l1:
-                if id(life) not in self._known:
-                    self._known[id(life)] = list(self._computed(life))
-                yield from self._known[id(life)]
+                rows = self._chunks.get(id(life))
+                if rows is None:
+                    rows = self._chunks[id(life)] = self._on_chips(life, chunks_of(self._pages(life)))
+                yield from rows
 
-    def _computed(self, life: BufferLife) -> Iterator[Row]:
-        chunks = chunks_of(self._pages(life))
-        for number in self._numbers.of(life.device):
-            for chunk in chunks:
-                yield (number, *chunk[1:])
+    def _on_chips(self, life: BufferLife, rows: list[Row]) -> list[Row]:
+        return [(number, *row[1:]) for number in self._numbers.of(life.device) for row in rows]
 
     def _pages(self, life: BufferLife) -> Iterable[dict[str, Any]]:
         banks = assumed_bank_cores(life.device)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ttnn_emulator.execution.graph import GraphRecorder
-from ttnn_emulator.execution.listeners import OperationEvent, Replay
+from ttnn_emulator.execution.listeners import HostOperation, OperationEvent, Replay
 from ttnn_emulator.hardware.core_grid import CoreRangeSet, num_cores_to_corerangeset
 from ttnn_emulator.library.graph import call_records
 from ttnn_emulator.library.reports.stack_sources import FRAME
@@ -33,6 +35,7 @@ class ProgramGraph(GraphRecorder):
     def __init__(self) -> None:
         self.numbers = DeviceNumbers()
         self.records: list[call_records.Record] = []  # of outermost calls
+        self.stack: list[str] | None = None  # of the next calls, if it is not that of Python
         self._events: list[OperationEvent] = []
         self._begun: list[bool] = []  # whether the programs of these calls are in the graph
         self._open_program: tuple[Launch, int] | None = None  # with the bytes of its circular buffers
@@ -56,7 +59,7 @@ class ProgramGraph(GraphRecorder):
     def started(self, event: OperationEvent) -> None:
         self._one_call_at_a_time.acquire()
         if not self._events:
-            self.records.append(record_of(event.name, event.arguments))
+            self.records.append(self._record(event.name, event.arguments))
         self._events.append(event)
         self._begun.append(False)
         super().started(event)
@@ -80,15 +83,40 @@ class ProgramGraph(GraphRecorder):
             self._begin_programs(self._events[-1])
         super().allocated(storage, placement)
 
-    def replayed(self, replay: Replay) -> None:
+    @contextmanager
+    def call(self, name: str, arguments: Mapping[str, Any], inputs: Sequence[Tensor] = ()) -> Iterator[list[Tensor]]:
+        """A call that is no operation of a device; what the block appends to the list are its results."""
+        results: list[Tensor] = []
         with self._one_call_at_a_time:
-            self.records.append(record_of("ttnn.execute_trace", {"trace_id": replay.trace_id}))
-            self.open_function("ttnn.execute_trace", {"inputs": "1"}, [f"MeshTraceId({replay.trace_id})"])
+            self.records.append(self._record(name, {**arguments, **_numbered(inputs)}))
+            nodes = [self._tensor(tensor) for tensor in inputs]
+            self.open_function(name, {"inputs": str(len(nodes))}, [argument_text(each) for each in arguments], nodes)
+            try:
+                yield results
+            finally:
+                self.close_function({}, results)
+                self.records[-1]["output_tensor_ids"] = call_records.tensor_ids(results)
+
+    def replayed(self, replay: Replay) -> None:
+        with self.call("ttnn.execute_trace", {"trace_id": replay.trace_id}):
             for call in replay.calls:
                 for launch in launches_of_record(call, replay.device.board):
                     self.open_function(launch.program, {"device_id": self.number_of(replay.device)})
                     self.close_function({})
-            self.close_function({})
+
+    def ran_on_host(self, operation: HostOperation) -> None:
+        with self.call(operation.name, {}):
+            pass
+
+    def _record(self, name: str, arguments: Mapping[str, Any]) -> call_records.Record:
+        """A call with its arguments as text, its input tensors, and the stack of its caller."""
+        given = {key: value for key, value in arguments.items() if value is not None}
+        return {
+            "name": name,
+            "arguments": {key: argument_text(value) for key, value in given.items()},
+            "input_tensor_ids": call_records.tensor_ids(list(given.values())),
+            "python_stack_trace": call_records.callers() if self.stack is None else self.stack,
+        }
 
     # -- programs -------------------------------------------------------------------------------------------------
 
@@ -146,15 +174,8 @@ def _cores_of(launch: Launch, event: OperationEvent) -> CoreRangeSet:
     return num_cores_to_corerangeset(min(max(launch.cores, 1), board.cores), board.grid, row_wise=True)
 
 
-def record_of(name: str, arguments: Any) -> call_records.Record:
-    """A call with its arguments as text, its input tensors, and the stack of its caller."""
-    given = {key: value for key, value in arguments.items() if value is not None}
-    return {
-        "name": name,
-        "arguments": {key: argument_text(value) for key, value in given.items()},
-        "input_tensor_ids": call_records.tensor_ids(list(given.values())),
-        "python_stack_trace": call_records.callers(),
-    }
+def _numbered(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+    return {f"arg{number}": tensor for number, tensor in enumerate(tensors)}
 
 
 def argument_text(value: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +80,7 @@ class Fit:
 
 def measure(program: Any) -> Memory:
     """The memory use of a compiled program, without running it."""
-    return _Walk(program).run()
+    return _Measured(program, _sizing_device(program.target.typing)).measured()
 
 
 def together(parts: Sequence[Memory]) -> Memory:
@@ -133,38 +133,31 @@ class _HighWater(Listener):
             self.l1 = max(self.l1, self.memory.allocated + event.l1_bytes)
 
 
-class _Walk:
-    def __init__(self, program: Any) -> None:
+class Walk:
+    """A program's calls in their order on a device without values: the weights stay, other values end at last use."""
+
+    def __init__(self, program: Any, device: MeshDevice) -> None:
         self.lowered = program.lowered
         self.parts = program.parts
-        self.device = _sizing_device(program.target.typing)
-        self.dram = self.device.memory(BufferType.DRAM)
-        self.l1 = self.device.memory(BufferType.L1)
-        self.high = _HighWater(self.device)
-        self.problems: list[str] = []
+        self.device = device
 
-    def run(self) -> Memory:
-        with listening(self.high):
-            kept = self._weights()
-            weights = self.dram.allocated * self.dram.banks
-            peak = self.dram.peak * self.dram.banks
-            steps = list(self._steps(kept))
-        dram_peak = max([peak, *[step.dram_high for step in steps]])
-        l1_peak = max([self.l1.peak, self.high.l1, *[step.l1_high for step in steps]])
-        return Memory(weights, dram_peak, l1_peak, tuple(steps), tuple(self.problems))
-
-    def _weights(self) -> dict[torch.fx.Node, Any]:
+    def weights(self) -> dict[torch.fx.Node, Any]:
         """Allocate the results of `prepare` one after the other; intermediate values are freed."""
         order = {node: number for number, node in enumerate(self.lowered.prepare.nodes)}
         kept: dict[torch.fx.Node, Any] = {}
         for made, here in self.lowered.weights:
             env: dict[torch.fx.Node, Any] = {}
             for node in sorted(_ancestors(made), key=order.__getitem__):
-                env[node] = self._result(node, env)
+                env[node] = self.result(node, env)
             kept[here] = env[made]
         return kept
 
-    def _steps(self, env: dict[torch.fx.Node, Any]) -> Iterator[Step]:
+    def run(self) -> None:
+        """Prepare the weights and make all calls."""
+        self.calls(self.weights())
+
+    def calls(self, env: dict[torch.fx.Node, Any]) -> None:
+        """Make all calls, given the weights."""
         nodes = list(self.lowered.main.nodes)
         kept = set(env)
         if self.parts is not None:  # a trace uploads all inputs first, and keeps its inputs and results
@@ -172,45 +165,89 @@ class _Walk:
             kept |= {*self.parts.uploaded, *self.parts.downloaded}
         last_uses = emit.last_uses(nodes)
         for node in nodes:
-            self.dram.peak, self.l1.peak, self.high.l1 = self.dram.allocated, self.l1.allocated, self.l1.allocated
-            if node.op == "call_function":
-                env[node] = self._result(node, env)
-            dram_high, l1_high = self.dram.peak * self.dram.banks, max(self.l1.peak, self.high.l1)
+            if node.op != "call_function":
+                continue
+            self.before(node)
+            env[node] = self.result(node, env)
             for used in last_uses.get(node, ()):
                 if used not in kept:
                     env.pop(used, None)
-            if node.op == "call_function" and PATH.get(node):
-                yield Step(node.name, self.dram.allocated * self.dram.banks, self.l1.allocated, dram_high, l1_high)
+            self.after(node)
 
-    def _result(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any]) -> Any:
-        def value_of(item: Any) -> Any:
-            if isinstance(item, torch.fx.Node):
-                return env.get(item)
-            return self.device if isinstance(item, DeviceMarker) else item
+    def before(self, node: torch.fx.Node) -> None:
+        """A call is about to be made."""
 
+    def after(self, node: torch.fx.Node) -> None:
+        """A call was made, and what it used last was freed."""
+
+    def result(self, node: torch.fx.Node, env: dict[torch.fx.Node, Any]) -> Any:
+        """The result of a call, or None for a value on the host."""
         path = PATH.get(node)
         if node.target is operator.getitem:
-            held = value_of(node.args[0])
+            held = self._value(node.args[0], env)
             return None if held is None else held[node.args[1]]  # type: ignore[index]
         if path == "ttnn.from_torch":
-            return self._taken(SPEC[node])
+            return self.allocated(SPEC[node])
         if path is None or path == "ttnn.to_torch":
-            return None  # a host value
+            return None
         function = library_function(ttnn_emulator, path)
         try:
-            result = call_with(function, node.args, node.kwargs, value_of)
+            result = call_with(function, node.args, node.kwargs, lambda item: self._value(item, env))
         except EmulatorError as error:
-            self.problems.append(f"{node.name} = {path}: {str(error).splitlines()[0]}")
-            result = SPEC[node]
-        return mapped(result, self._taken)
+            result = self.refused(node, error)
+        return mapped(result, self.allocated)
 
-    def _taken(self, item: Any) -> Any:
+    def refused(self, node: torch.fx.Node, error: EmulatorError) -> Any:
+        """A call that does not fit; returns what stands for its result."""
+        raise error
+
+    def allocated(self, item: Any) -> Any:
         """An allocated tensor, also where an operation returned only its spec."""
         if not isinstance(item, Tensor) or not item.spec.on_device:
             return item
         if not isinstance(item._storage, SpecStorage) and item.device() is self.device:
             return item
         return Tensor.of(item.spec, Storage.on_device(item.spec, self.device), self.device)
+
+    def _value(self, item: Any, env: dict[torch.fx.Node, Any]) -> Any:
+        if isinstance(item, torch.fx.Node):
+            return env.get(item)
+        return self.device if isinstance(item, DeviceMarker) else item
+
+
+class _Measured(Walk):
+    """A walk that measures memory at every call."""
+
+    def __init__(self, program: Any, device: MeshDevice) -> None:
+        super().__init__(program, device)
+        self.dram = device.memory(BufferType.DRAM)
+        self.l1 = device.memory(BufferType.L1)
+        self.high = _HighWater(device)
+        self.problems: list[str] = []
+        self.steps: list[Step] = []
+
+    def measured(self) -> Memory:
+        with listening(self.high):
+            kept = self.weights()
+            weights = self.dram.allocated * self.dram.banks
+            peak = self.dram.peak * self.dram.banks
+            self.calls(kept)
+        dram_peak = max([peak, *[step.dram_high for step in self.steps]])
+        l1_peak = max([self.l1.peak, self.high.l1, *[step.l1_high for step in self.steps]])
+        return Memory(weights, dram_peak, l1_peak, tuple(self.steps), tuple(self.problems))
+
+    def before(self, node: torch.fx.Node) -> None:
+        self.dram.peak, self.l1.peak, self.high.l1 = self.dram.allocated, self.l1.allocated, self.l1.allocated
+
+    def after(self, node: torch.fx.Node) -> None:
+        if PATH.get(node):
+            dram_high, l1_high = self.dram.peak * self.dram.banks, max(self.l1.peak, self.high.l1)
+            dram = self.dram.allocated * self.dram.banks
+            self.steps.append(Step(node.name, dram, self.l1.allocated, dram_high, l1_high))
+
+    def refused(self, node: torch.fx.Node, error: EmulatorError) -> Any:
+        self.problems.append(f"{node.name} = {PATH[node]}: {str(error).splitlines()[0]}")
+        return SPEC[node]
 
 
 def _ancestors(node: torch.fx.Node) -> set[torch.fx.Node]:

@@ -7,6 +7,7 @@ import re
 import torch.fx
 
 from torch_ttnn.compiler.errors import ProgramError
+from torch_ttnn.compiler.ir.nodes import target_name
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in (\S+)\n\s*([^\n]*)')
 
@@ -18,6 +19,19 @@ def source_line(node: torch.fx.Node) -> str:
         return ""
     path, line, _, code = frames[-1]
     return f"{path}:{line}: {code.strip()}"
+
+
+def stack_frames(node: torch.fx.Node) -> list[str]:
+    """The stack of the model's code that a captured node comes from, innermost frame first, as Python prints frames.
+
+    The innermost frame also says the module and the operation.
+    """
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    if not frames or node.op != "call_function":
+        return []
+    texts = [f'  File "{path}", line {line}, in {name}\n    {code.strip()}' for path, line, name, code in frames[::-1]]
+    texts[0] += "  # " + ": ".join(filter(None, [module_path(node), target_name(node)]))
+    return [f"{text}\n" for text in texts]
 
 
 def module_path(node: torch.fx.Node) -> str:

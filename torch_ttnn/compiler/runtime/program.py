@@ -77,7 +77,7 @@ class Program:
     @functools.cached_property
     def _forward(self) -> Callable[..., Any]:
         """The whole graph as one function, which runs it without a trace."""
-        return emit.compiled(self.source, "forward")
+        return emit.compiled(self.source, "forward", self.graph.nodes)
 
     @property
     def source(self) -> str:

@@ -169,4 +169,4 @@ def _function(
         head += f"\n{emit.INDENT}{emit.literal(tuple(given))} = {last}"
     if result is not None:
         rest += f"{emit.INDENT}return {emit.literal(tuple(result))}\n"
-    return emit.compiled(f"{head}\n{rest}", name)
+    return emit.compiled(f"{head}\n{rest}", name, nodes)

@@ -22,7 +22,7 @@ from torch_ttnn.compiler.analysis.nan_inputs import has_nan
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.ir.arguments import call_with
 from torch_ttnn.compiler.ir.metadata import CONSTANT, ORIGIN, PATH
-from torch_ttnn.compiler.ir.source_lines import failed_call
+from torch_ttnn.compiler.ir.source_lines import failed_call, stack_frames
 from torch_ttnn.compiler.lowering.support.preparation import Room, selected
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
 from torch_ttnn.compiler.stages import emit
@@ -195,6 +195,13 @@ class Weights:
             return selected
         # On a card, it is unknown how long the driver reads its arguments.
         return room.joined if target is torch.ops.aten.cat.default and self._target.is_emulator else target
+
+
+def __frames_of__(frame: Any, _: int) -> list[str]:
+    """The frames of the model that a call on weights was written for; reports of the emulator ask."""
+    node = frame.f_locals.get("node") if frame.f_code is Weights._evaluate.__code__ else None
+    origin = ORIGIN.get(node) if node is not None else None
+    return [] if origin is None else stack_frames(origin)
 
 
 def _dependencies(graph: torch.fx.Graph, numbers: dict[torch.fx.Node, int]) -> dict[torch.fx.Node, frozenset[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import itertools
 import linecache
 import operator
@@ -20,7 +21,8 @@ from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.composites import is_composite
 from torch_ttnn.compiler.ir.arguments import DeviceMarker
 from torch_ttnn.compiler.ir.metadata import NUMBER, ORIGIN, PATH
-from torch_ttnn.compiler.ir.source_lines import module_path
+from torch_ttnn.compiler.ir.source_lines import module_path, stack_frames
+from ttnn_emulator.library.graph.call_records import FRAMES_OF
 
 INDENT = "    "
 
@@ -121,13 +123,24 @@ def last_uses(nodes: Sequence[torch.fx.Node]) -> dict[torch.fx.Node, list[torch.
 _numbers = itertools.count(1)
 
 
-def compiled(source: str, name: str) -> Callable[..., Any]:
-    """Compile a source and return its function `name`; tracebacks show its lines."""
+def compiled(source: str, name: str, nodes: Iterable[torch.fx.Node] = ()) -> Callable[..., Any]:
+    """Compile a source and return its function `name`; tracebacks show its lines.
+
+    Profilers of the device show the lines of the model that its `nodes` come from.
+    """
     path = f"<torch_ttnn program {next(_numbers)}>"
     linecache.cache[path] = (len(source), None, source.splitlines(keepends=True), path)
     namespace: dict[str, Any] = {"torch": torch, "composites": composites, "higher_order": CALLS}
+    namespace[FRAMES_OF] = functools.partial(_frames, source.splitlines(), {node.name: node for node in nodes})
     exec(compile(source, path, "exec"), namespace)
     return namespace[name]
+
+
+def _frames(lines: Sequence[str], nodes: Mapping[str, torch.fx.Node], _: Any, number: int) -> list[str]:
+    """The frames of the model that a line of a compiled source was written for."""
+    node = nodes.get(lines[number - 1].partition(" = ")[0].strip())
+    origin = None if node is None else ORIGIN.get(node)
+    return [] if origin is None else stack_frames(origin)
 
 
 def failing_line(error: BaseException) -> str:

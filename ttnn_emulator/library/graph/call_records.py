@@ -22,7 +22,7 @@ Record = dict[str, Any]
 RECORDS = "_python_io_data"
 # Packages whose frames are left out: not the user's program.
 LIBRARIES = frozenset(("ttnn_emulator", "torch_ttnn", "torch", "_pytest", "pytest", "pluggy", "contextlib", "runpy"))
-FRAMES_OF_LINE = "__frames_of_line__"
+FRAMES_OF = "__frames_of__"
 DEEPEST = 4  # levels of nested lists that are searched for tensors
 
 _state = {"recording": False, "stack traces": False, "traces end with the capture": False}
@@ -185,14 +185,14 @@ def _described(tensor: Tensor) -> str:
 def callers() -> list[str]:
     """The stack trace of a call, innermost frame first, without frames of libraries.
 
-    The globals of generated code may have a function `__frames_of_line__`, which returns the frames that a line was
-    generated from, in the same order: they replace its own frame.
+    A module, or the globals of generated code, may have a function `__frames_of__`, which takes a frame and its line
+    and returns the frames that it stands for, in the same order.
     """
     shown: list[str] = []
     for frame, line in traceback.walk_stack(sys._getframe(1)):
-        origins = frame.f_globals.get(FRAMES_OF_LINE)
+        origins = frame.f_globals.get(FRAMES_OF)
         if origins is not None:
-            shown += origins(line)
+            shown += [each for each in origins(frame, line) if each not in shown]
         elif not _is_library(frame.f_globals):
             code = frame.f_code
             text = linecache.getline(code.co_filename, line, frame.f_globals).strip()
@@ -206,10 +206,10 @@ def frame_text(file: str, line: int, function: str, text: str) -> str:
 
 
 def _is_library(module: dict[str, Any]) -> bool:
-    """Whether the globals of a frame are those of a module that is not the user's."""
+    """Whether the globals of a frame are not the user's: those of a library, or of generated code without a name."""
     spec = module.get("__spec__")  # that of `python -m package` has its name; the module is called __main__
-    name = spec.name if spec is not None else module.get("__name__", "")
-    return name.partition(".")[0] in LIBRARIES
+    name = spec.name if spec is not None else module.get("__name__")
+    return name is None or name.partition(".")[0] in LIBRARIES
 
 
 class CallRecorder(listeners.Listener):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ttnn_emulator.library.reports.database_schema import insert
@@ -18,16 +18,19 @@ CHUNK = ("device_id", "address", "bank_id", "core_x", "core_y", "buffer_type")
 BUFFER = ("device_id", "address", "max_size_per_bank", "buffer_type", "buffer_layout")
 
 
-def import_buffers(cursor: sqlite3.Cursor, after_each: Iterable[tuple[int, Collection[Node]]], rank: int = 0) -> None:
-    """Add the buffers that exist after every operation."""
-    rows = ((operation, *map(buffer.get, BUFFER), rank) for operation, buffers in after_each for buffer in buffers)
-    insert(cursor, "buffers", rows)
+def import_buffers(cursor: sqlite3.Cursor, after_each: Iterable[tuple[int, Iterable[Row]]], rank: int = 0) -> None:
+    """Add the buffers that exist after every operation, as `buffer_row` returns them."""
+    insert(cursor, "buffers", ((operation, *buffer, rank) for operation, buffers in after_each for buffer in buffers))
+
+
+def buffer_row(buffer: Node) -> Row:
+    """A buffer as a row without operation and rank."""
+    return tuple(map(buffer.get, BUFFER))
 
 
 def import_chunks(cursor: sqlite3.Cursor, after_each: Iterable[tuple[int, Iterable[Row]]], rank: int = 0) -> None:
     """Add the chunks that exist after every operation, as `chunks_of` returns them."""
-    rows = ((operation, *chunk, rank) for operation, chunks in after_each for chunk in chunks)
-    insert(cursor, "buffer_chunks", rows)
+    insert(cursor, "buffer_chunks", ((operation, *chunk, rank) for operation, chunks in after_each for chunk in chunks))
 
 
 def chunks_of(pages: Iterable[Node]) -> list[Row]:

@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any
 
-from ttnn_emulator.library.reports.buffer_rows import import_buffers
+from ttnn_emulator.library.reports.buffer_rows import buffer_row, import_buffers
 from ttnn_emulator.library.reports.database_schema import DEVICE_COLUMNS, insert, save_metadata
 from ttnn_emulator.library.reports.memory_texts import for_visualizer
 from ttnn_emulator.library.reports.stack_sources import SourceFiles, innermost_frame
@@ -116,8 +116,9 @@ def import_graph(
         rows["tensor_lifetime"] = [(*record.values(), rank) for record in kept]
     for table, content in rows.items():
         insert(cursor, table, content)
-    buffers = per_operation_buffers or {}
-    import_buffers(cursor, ((started[int(node)], each) for node, each in buffers.items() if int(node) in started), rank)
+    buffers = {int(node): each for node, each in (per_operation_buffers or {}).items()}
+    after_each = ((started[node], map(buffer_row, each)) for node, each in buffers.items() if node in started)
+    import_buffers(cursor, after_each, rank)
     return {"operations": len(rows["operations"]), "tensors": len(tensors), "warnings": []}
 
 
