@@ -272,6 +272,8 @@ def main(argv: list[str] | None = None) -> int:
     if getattr(arguments, "data", None):
         test_data.use(arguments.data)
     try:
+        if getattr(arguments, "families", None) and (unknown := set(arguments.families) - set(families())):
+            parser.error(f"there is no case table {', '.join(sorted(unknown))}; known: {', '.join(families())}")
         return arguments.run(arguments)
     except test_data.MissingTestData as error:
         console.print(str(error), markup=False, highlight=False, soft_wrap=True)

@@ -25,6 +25,17 @@ def test_the_error_of_a_missing_folder_has_its_name_and_a_hint(
     assert str(tmp_path) in said and "checkout" in said and "--data" in said
 
 
+@pytest.mark.parametrize("name", ("record", "compare"))
+def test_an_unknown_case_table_is_an_error_that_lists_the_known_ones(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ending:
+        command.main([name, "softmax", "no_such_table"])
+    assert ending.value.code == 2
+    said = capsys.readouterr().err
+    assert "no_such_table" in said and "softmax" in said
+
+
 def test_another_folder_replaces_the_checkout(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases = tmp_path / "cases" / "of_mine"
     cases.mkdir(parents=True)
