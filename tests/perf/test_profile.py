@@ -135,7 +135,9 @@ def test_json_has_the_same_numbers(found: Profile) -> None:
     assert data["predicted"] is True
     assert data["kernels_ns"] == found.kernels_ns
     assert sum(group["kernel_ns"] for group in data["by_program"]) == pytest.approx(found.kernels_ns)
-    assert data["end_to_end"]["traced"]["per_second"] == pytest.approx(1e9 / data["end_to_end"]["traced"]["interval_ns"])
+    assert data["end_to_end"]["traced"]["per_second"] == pytest.approx(
+        1e9 / data["end_to_end"]["traced"]["interval_ns"]
+    )
 
 
 @pytest.fixture(scope="module")
