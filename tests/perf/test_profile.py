@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 import torch_ttnn
+import ttnn_emulator as ttnn
 from tests.browser import opened, running
 from tests.compiler.small_models import transformer
 from torch_ttnn.perf import analysis
@@ -22,6 +23,8 @@ from torch_ttnn.perf.script import profile_script
 from torch_ttnn.perf.text import SHOWN
 from ttnn_emulator.profiling import device_log, sheet
 from ttnn_emulator.timing.dispatch import DISPATCH
+
+HEIGHT = ttnn.TensorMemoryLayout.HEIGHT_SHARDED
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +185,6 @@ def test_advice_is_ordered_by_gain_and_never_promises_more_than_there_is(found: 
 
 def test_the_gain_of_a_lower_fidelity_is_that_of_the_changed_program() -> None:
     """What the advice predicts is what a profile of the changed model shows."""
-    import ttnn_emulator as ttnn
     from torch_ttnn.perf.advice import Advisor
     from torch_ttnn.perf.calls import Call, Calls, Ref, kernels_ns, repeated, spec_only_device
     from torch_ttnn.perf.end_to_end import end_to_end
@@ -208,6 +210,25 @@ def test_the_gain_of_a_lower_fidelity_is_that_of_the_changed_program() -> None:
     ]
     expected = kernels_ns(made, device.board) - kernels_ns(repeated(fast, device), device.board)
     assert advice.gain_ns == pytest.approx(expected) and expected > 0
+
+
+def test_a_call_that_refuses_changed_operands_gains_nothing_for_free(found: Profile) -> None:
+    """It gets them back as they were, and pays for the conversion."""
+    from torch_ttnn.perf.calls import repeated
+
+    def sharded(call, args, kwargs):
+        if call.name != "ttnn.linear":
+            return None
+        source = args[0] if args else kwargs["input_tensor_a"]
+        shape = source.physical_shape
+        cores = ttnn.CoreRangeSet([ttnn.CoreRange(ttnn.CoreCoord(0, 0), ttnn.CoreCoord(0, 0))])
+        shard = ttnn.ShardSpec(cores, (shape[0], shape[1]), ttnn.ShardOrientation.ROW_MAJOR)
+        return args, {**kwargs, "memory_config": ttnn.MemoryConfig(HEIGHT, ttnn.BufferType.L1, shard)}
+
+    after = list(repeated(found._calls, found._device, sharded, found._made))
+    assert [each.call for each in after] == [each.call for each in found._made]
+    for one, other in zip(found._made, after):
+        assert bool(one.records) <= bool(other.records), one.call.name
 
 
 def test_shards_are_kept_between_convolutions() -> None:
