@@ -114,7 +114,7 @@ class ScriptRecorder(Recorder):
             return
         self._given |= running.given
         self.device = self.device or running.device
-        outputs = {self._numbers[id(tensor._storage)]: tensor.spec for tensor in made}
+        outputs: dict[Hashable, Spec] = {self._numbers[id(tensor._storage)]: tensor.spec for tensor in made}
         ran = tuple(running.records)
         counted = _Counted(Call(name, running.args, running.kwargs, results, running.origin, 1, ran, outputs))
         self._steps.append(counted)
