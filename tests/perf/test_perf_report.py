@@ -17,7 +17,22 @@ from torch_ttnn.perf.profile import profile
 from torch_ttnn.zoo import catalog
 
 TOOL = "tt-perf-report==1.4.1"
-SCRIPT = pathlib.Path(__file__).parents[2] / "examples" / "attention.py"
+SCRIPT = """
+import torch
+import ttnn
+from tracy import signpost
+
+with ttnn.open_device(device_id=0, l1_small_size=32768) as device:
+    x = ttnn.from_torch(torch.ones(1, 1, 1024, 64), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+    w = ttnn.from_torch(torch.ones(64, 64), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+    kernel = ttnn.from_torch(torch.ones(32, 64, 3, 3), dtype=ttnn.bfloat16)
+    ttnn.relu(x)
+    signpost("measured")
+    y = ttnn.add(ttnn.linear(x, w), x)
+    ttnn.conv2d(input_tensor=y, weight_tensor=kernel, in_channels=64, out_channels=32, device=device,
+                kernel_size=(3, 3), padding=(1, 1), batch_size=1, input_height=32, input_width=32)
+    ttnn.softmax(y, dim=-1)
+"""
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +74,10 @@ def test_models(tool: str, name: str, tmp_path: pathlib.Path) -> None:
 
 
 def test_a_script(tool: str, tmp_path: pathlib.Path) -> None:
-    command = [sys.executable, "-m", "ttnn_emulator", "--profile", str(tmp_path), str(SCRIPT)]
+    script = tmp_path / "mine.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-m", "ttnn_emulator", "--profile", str(tmp_path), str(script)]
     subprocess.run(command, check=True, capture_output=True, timeout=HANG_SECONDS)
-    rows = report(tool, tmp_path / "ops_perf_results.csv")
-    assert any("Matmul" in row["OP Code"] for row in rows) and all(row["Bound"] != "HOST" for row in rows)
+    codes = [row["OP Code"].split(" ")[0] for row in report(tool, tmp_path / "ops_perf_results.csv")]
+    assert codes[:2] == ["MatmulDeviceOperation", "BinaryNgDeviceOperation"]  # from the last signpost on
+    assert "Conv2dDeviceOperation" in codes and codes[-1] == "SoftmaxDeviceOperation"

@@ -223,7 +223,7 @@ class Advisor:
         accuracy: Accuracy = Accuracy.SAME,
     ) -> Iterator[Advice]:
         """The advice to make a change, if it gains anything."""
-        after = list(repeated(self.calls, self.device, change))
+        after = list(repeated(self.calls, self.device, change, self.made))
         gains = {id(each.call): self.before[id(each.call)] - self._call_ns(each) - cost_ns(each) for each in after}
         count = sum(each.call.times for each in after if each.changed)
         if count:

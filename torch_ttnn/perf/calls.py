@@ -6,12 +6,13 @@ operations, so the timing model sees the programs that the library would choose,
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from torch_ttnn.compiler.ir.arguments import DeviceMarker, mapped
+from torch_ttnn.compiler.ir.arguments import DeviceMarker, leaves, mapped
 from ttnn_emulator import EmulatorError, MeshDevice, MeshShape, Tensor, specs_only
 from ttnn_emulator.execution.listeners import HostOperation, Listener, OperationEvent, Transfer, listening
 from ttnn_emulator.execution.operation_table import OPERATIONS
@@ -37,6 +38,8 @@ class Call:
 
     results  references to its results, nested as it returns them
     times    how often it ran: more than once if a trace repeats it
+    ran      what it launched when it ran, if it did: for calls that cannot be repeated
+    outputs  the specs of its results when it ran
     """
 
     name: str
@@ -45,6 +48,8 @@ class Call:
     results: Any
     origin: Origin
     times: int = 1
+    ran: tuple[CallRecord, ...] = ()
+    outputs: Mapping[Hashable, Spec] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,19 +105,27 @@ Change = Callable[[Call, tuple, dict[str, Any]], tuple[tuple, dict[str, Any]] | 
 
 
 def spec_only_device(board: Board, like: MeshDevice | None = None) -> MeshDevice:
-    """One chip of a board, without values."""
+    """A device without values: one chip of a board, or as many as `like` has."""
     return MeshDevice(
         board,
-        shape=MeshShape(1, 1),
-        device_ids=[0],
+        shape=like.shape if like is not None else MeshShape(1, 1),
+        device_ids=like.get_device_ids() if like is not None else [0],
         l1_small_size=like.l1_small_size if like is not None else 32768,
         holds_values=False,
     )
 
 
-def repeated(calls: Calls, device: MeshDevice, change: Change | None = None) -> Iterator[Made]:
-    """Repeat all calls; a call whose change is refused is repeated as it was."""
+def repeated(
+    calls: Calls, device: MeshDevice, change: Change | None = None, before: Sequence[Made] = ()
+) -> Iterator[Made]:
+    """Repeat all calls; `before` is what they were without the change.
+
+    A call whose change is refused is repeated as it was. A call that refuses what changed calls made gets its operands
+    back as they were: their conversions are part of it.
+    """
     known: dict[Hashable, Spec] = dict(calls.given)
+    originals = calls.given | {key: spec for each in before for key, spec in each.outputs.items()}
+    previous = {id(each.call): each for each in before}
     heard = _Operations()
     for call in calls.calls:
         args, kwargs = (mapped(each, lambda leaf: _known(leaf, known)) for each in (call.args, dict(call.kwargs)))
@@ -122,9 +135,31 @@ def repeated(calls: Calls, device: MeshDevice, change: Change | None = None) -> 
             made = _made(call, *changed, device, heard, is_changed=True)
         if made is None:
             made = _made(call, args, kwargs, device, heard, is_changed=False)
-        if made is not None:
-            known.update(made.outputs)
-            yield made
+        if made is None:
+            restored = _restored(call, known, originals, device, heard)
+            earlier = previous.get(id(call)) or Made(call, call.ran, call.outputs)
+            made = dataclasses.replace(earlier, records=(*restored, *earlier.records))
+        known.update(made.outputs)
+        yield made
+
+
+def _restored(
+    call: Call,
+    known: Mapping[Hashable, Spec],
+    originals: Mapping[Hashable, Spec],
+    device: MeshDevice,
+    heard: _Operations,
+) -> list[CallRecord]:
+    """Conversions of a call's operands to the memory in which they were without a change."""
+    found: list[CallRecord] = []
+    for ref in [leaf for leaf in leaves((call.args, dict(call.kwargs))) if isinstance(leaf, Ref)]:
+        now, then = known.get(ref.key), originals.get(ref.key)
+        if now is None or then is None or now == then or not then.on_device:
+            continue
+        conversion = Call("ttnn.to_memory_config", (ref,), {"memory_config": then.memory_config}, None, call.origin)
+        made = _made(conversion, (now,), dict(conversion.kwargs), device, heard, is_changed=True)
+        found += made.records if made is not None else ()
+    return found
 
 
 def kernels_ns(made: Iterable[Made], board: Board) -> float:

@@ -48,5 +48,5 @@ def _profile(recorder: ScriptRecorder, name: str) -> Profile | None:
     calls = recorder.calls
     if calls is None:
         return None
-    device = spec_only_device(calls.board)
+    device = spec_only_device(calls.board, recorder.device)
     return Profile(name, calls, list(repeated(calls, device)), timeline(recorder.entries), device)

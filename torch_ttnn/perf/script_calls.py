@@ -22,7 +22,7 @@ from torch_ttnn.perf.program_calls import origin_of
 from ttnn_emulator import MeshDevice, Tensor
 from ttnn_emulator.execution.call_context import context
 from ttnn_emulator.execution.listeners import OperationEvent, Replay, Transfer
-from ttnn_emulator.hardware.boards import Board
+from ttnn_emulator.hardware.activity import CallRecord
 from ttnn_emulator.profiling.recorder import Origin, Recorder, caller
 from ttnn_emulator.tensors.spec import Spec
 
@@ -45,7 +45,7 @@ class _Running:
     args: tuple
     kwargs: dict[str, Any]
     origin: Origin
-    programs: int = 0
+    records: list[CallRecord] = field(default_factory=list)
     device: MeshDevice | None = None
     given: dict[Hashable, Spec] = field(default_factory=dict)
     is_repeatable: bool = True
@@ -56,7 +56,7 @@ class ScriptRecorder(Recorder):
 
     def __init__(self) -> None:
         super().__init__()
-        self.board: Board | None = None  # of the first device that runs a program
+        self.device: MeshDevice | None = None  # the first one that runs a program
         self._steps: list[_Counted] = []
         self._given: dict[Hashable, Spec] = {}
         self._numbers: dict[int, int] = {}  # of the latest tensor in a buffer
@@ -67,13 +67,13 @@ class ScriptRecorder(Recorder):
     @property
     def calls(self) -> Calls | None:
         """The recorded calls; None if no program ran."""
-        if self.board is None:
+        if self.device is None:
             return None
         steps: list[Step] = [
             dataclasses.replace(each.step, times=each.times) if isinstance(each.step, Call) else each.step
             for each in self._steps
         ]
-        return Calls(self.board, steps, self._given)
+        return Calls(self.device.board, steps, self._given)
 
     def origin_of(self, event: OperationEvent) -> Origin:
         """The line of the script; for a call of a compiled program, the line and the module of the model."""
@@ -98,7 +98,7 @@ class ScriptRecorder(Recorder):
         if running is None:
             return
         if event.record is not None and event.error is None:
-            running.programs += event.record.runs_program
+            running.records += [event.record] if event.record.runs_program else []
             running.device = event.device or running.device
         if event.depth == 0:
             self._running.call = None
@@ -109,13 +109,14 @@ class ScriptRecorder(Recorder):
         made = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
         results = mapped(result, lambda leaf: Ref(self._number(leaf)) if isinstance(leaf, Tensor) else None)
         on_device = any(tensor.spec.on_device for tensor in made)
-        if not running.is_repeatable or not (running.programs or on_device):
+        if not running.is_repeatable or not (running.records or on_device):
             self._given |= {self._numbers[id(tensor._storage)]: tensor.spec for tensor in made}
             return
         self._given |= running.given
-        if running.device is not None and self.board is None:
-            self.board = running.device.board
-        counted = _Counted(Call(name, running.args, running.kwargs, results, running.origin))
+        self.device = self.device or running.device
+        outputs: dict[Hashable, Spec] = {self._numbers[id(tensor._storage)]: tensor.spec for tensor in made}
+        ran = tuple(running.records)
+        counted = _Counted(Call(name, running.args, running.kwargs, results, running.origin, 1, ran, outputs))
         self._steps.append(counted)
         if running.device is not None and running.device.capturing is not None:
             counted.times = 0
