@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import pathlib
 import re
@@ -15,6 +16,9 @@ import torch_ttnn  # noqa: F401  (registers the backend)
 import ttnn_emulator as ttnn
 from torch_ttnn.capture.programs import capture
 from torch_ttnn.perf.memory_view import write_report
+from torch_ttnn.perf.profile import profile
+from torch_ttnn.perf.script import profile_script
+from ttnn_emulator.profiling import sheet
 from ttnn_emulator.profiling.memory_report import MemoryReport
 
 HERE = str(pathlib.Path(__file__))
@@ -127,6 +131,50 @@ def test_a_model_that_does_not_fit_ends_with_its_error(tmp_path) -> None:
         write_report(tmp_path, programs_of(model, x))
     ((kind, message),) = rows(tmp_path, "SELECT error_type, error_message FROM errors")
     assert kind == "OutOfMemory" and "Not enough space" in message
+
+
+def programs_in(folder: pathlib.Path) -> list[str]:
+    """The programs of all calls as ttnn-visualizer finds them, which links them to the rows of the sheet."""
+    graphs = [json.loads(text) for (text,) in rows(folder, "SELECT captured_graph FROM captured_graph")]
+    names = [node["params"]["name"] for graph in graphs for node in graph if node["node_type"] == "function_start"]
+    return [name for name in names if "ttnn." not in name and "(torch)" not in name]
+
+
+def codes_in(folder: pathlib.Path) -> list[str]:
+    with (folder / sheet.FILE).open(encoding="utf-8") as file:
+        return [row["OP CODE"] for row in csv.DictReader(file) if row["OP TYPE"] == "tt_dnn_device"]
+
+
+def test_programs_of_a_model_are_those_of_its_sheet(tmp_path) -> None:
+    convolutions = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()).eval()
+    with torch.no_grad():
+        profile(convolutions, torch.ones(1, 3, 32, 32)).write(tmp_path)
+    assert programs_in(tmp_path) == codes_in(tmp_path) and len(codes_in(tmp_path)) > 4
+
+
+SCRIPT = """
+import torch, ttnn
+with ttnn.open_device(device_id=0, trace_region_size=1 << 20) as device:
+    x = ttnn.from_torch(torch.ones(64, 64), dtype=ttnn.bfloat16, layout=ttnn.TILE_LAYOUT, device=device)
+    ttnn.matmul(x, ttnn.softmax(x, dim=-1))
+    ttnn.exp(ttnn.relu(x))
+    trace = ttnn.begin_trace_capture(device)
+    y = ttnn.exp(ttnn.relu(x))
+    ttnn.end_trace_capture(device, trace)
+    for _ in range(2):
+        ttnn.execute_trace(device, trace)
+    raise SystemExit(0)
+"""
+
+
+def test_programs_of_a_script_are_those_of_its_sheet(tmp_path) -> None:
+    script = tmp_path / "mine.py"
+    script.write_text(SCRIPT)
+    run = profile_script(script)
+    assert isinstance(run.error, SystemExit)
+    run.profile.write(tmp_path / "out")
+    assert programs_in(tmp_path / "out") == codes_in(tmp_path / "out") and len(codes_in(tmp_path / "out")) == 8
+    assert rows(tmp_path / "out", "SELECT count(*) FROM operations WHERE name = 'ttnn.execute_trace'") == [(2,)]
 
 
 @pytest.mark.parametrize("trace", [False, True])

@@ -122,8 +122,9 @@ def test_text_is_not_wrapped_or_cut(found: Profile) -> None:
 
 def test_files_of_a_folder(found: Profile, tmp_path: pathlib.Path) -> None:
     found.write(tmp_path / "out")
+    memory = ["db.sqlite", "config.json", "cluster_descriptor.yaml"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
-        [sheet.FILE, device_log.LOG, device_log.TRACY, "performance.html"]
+        [sheet.FILE, device_log.LOG, device_log.TRACY, "performance.html", *memory]
     )
     text = (tmp_path / "out" / sheet.FILE).read_text(encoding="utf-8")
     assert text == found.to_csv() == found.to_csv(tmp_path / "again.csv")

@@ -7,8 +7,9 @@ weights exist nowhere, is profiled like any other. All times are predictions; no
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from torch_ttnn.perf import analysis
 from torch_ttnn.perf.advice import Advice, Advisor
 from torch_ttnn.perf.calls import Call, Calls, Made, OnHost, repeated, spec_only_device
 from torch_ttnn.perf.end_to_end import EndToEndTimes, end_to_end
+from torch_ttnn.perf.memory_view import write_report
 from torch_ttnn.perf.program_calls import calls_of
 from ttnn_emulator import MeshDevice
 from ttnn_emulator.atomic_files import replacing
@@ -41,8 +43,17 @@ class Profile:
     rows   every program on the chip, host operation and signpost, in order, on the predicted time axis
     """
 
-    def __init__(self, name: str, calls: Calls, made: Sequence[Made], rows: Sequence[Row], device: MeshDevice) -> None:
+    def __init__(
+        self,
+        name: str,
+        calls: Calls,
+        made: Sequence[Made],
+        rows: Sequence[Row],
+        device: MeshDevice,
+        write_memory: Callable[[Path], Any] | None = None,
+    ) -> None:
         self.name = name
+        self._write_memory = write_memory
         self.rows = list(rows)
         self._calls = calls
         self._made = list(made)
@@ -111,13 +122,15 @@ class Profile:
         return as_json(self)
 
     def write(self, folder: str | os.PathLike) -> None:
-        """Write a performance folder: the sheet, the files that tools expect beside it, and the page."""
+        """Write a folder: the sheet, the files that tools expect beside it, the page, and the memory view."""
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         sheet.write(self.table, target / sheet.FILE)
         device_log.write_log(self.rows, target / device_log.LOG)
         device_log.write_tracy_placeholder(target / device_log.TRACY)
         self.to_html(target / "performance.html")
+        if self._write_memory is not None:
+            self._write_memory(target)
 
     def __rich__(self) -> Renderable:
         from torch_ttnn.perf import text
@@ -173,7 +186,8 @@ def profile_of(programs: Sequence[Program], name: str) -> Profile:
     device = spec_only_device(like.board, like)
     calls = calls_of(programs, device)
     made = list(repeated(calls, device))
-    return Profile(name, calls, made, timeline(_entries(calls, made, device)), device)
+    rows = timeline(_entries(calls, made, device))
+    return Profile(name, calls, made, rows, device, functools.partial(write_report, programs=programs, name=name))
 
 
 def _entries(calls: Calls, made: Iterable[Made], device: MeshDevice) -> Iterable[Entry]:

@@ -14,6 +14,7 @@ from torch_ttnn.perf.calls import repeated, spec_only_device
 from torch_ttnn.perf.profile import Profile
 from torch_ttnn.perf.script_calls import ScriptRecorder
 from ttnn_emulator.hardware.boards import BOARD_VARIABLE
+from ttnn_emulator.profiling.memory_report import MemoryReport
 from ttnn_emulator.profiling.timeline import timeline
 
 
@@ -32,21 +33,22 @@ def profile_script(path: str | os.PathLike, arguments: Sequence[str] = (), board
     ttnn_emulator.install_as_ttnn()
     before = sys.argv
     sys.argv = [str(path), *arguments]
-    recorder = ScriptRecorder()
+    recorder, memory = ScriptRecorder(), MemoryReport(Path(path).name)
     error: BaseException | None = None
     try:
-        with recorder.recording():
+        with recorder.recording(), memory.recording():
             runpy.run_path(str(path), run_name="__main__")
     except (Exception, SystemExit) as raised:
         error = raised
     finally:
         sys.argv = before
-    return ScriptRun(_profile(recorder, Path(path).name), error)
+    return ScriptRun(_profile(recorder, memory), error)
 
 
-def _profile(recorder: ScriptRecorder, name: str) -> Profile | None:
+def _profile(recorder: ScriptRecorder, memory: MemoryReport) -> Profile | None:
     calls = recorder.calls
     if calls is None:
         return None
     device = spec_only_device(calls.board, recorder.device)
-    return Profile(name, calls, list(repeated(calls, device)), timeline(recorder.entries), device)
+    rows = timeline(recorder.entries)
+    return Profile(memory.name, calls, list(repeated(calls, device)), rows, device, memory.write)
