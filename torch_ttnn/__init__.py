@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch_ttnn.check import check
     from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning, refuse
     from torch_ttnn.compiler.lowering.registry import lowers
+    from torch_ttnn.eager.log import eager
     from torch_ttnn.explain import explain
     from torch_ttnn.export import export_code
     from torch_ttnn.options import TorchTtnnOption
@@ -30,6 +31,7 @@ __all__ = [
     "backend",
     "check",
     "compile",
+    "eager",
     "explain",
     "export_code",
     "lowers",
@@ -46,6 +48,7 @@ _DEFINED_IN = {
     "backend": "torch_ttnn.backend",
     "check": "torch_ttnn.check",
     "compile": "torch_ttnn.backend",
+    "eager": "torch_ttnn.eager.log",
     "explain": "torch_ttnn.explain",
     "export_code": "torch_ttnn.export",
     "lowers": "torch_ttnn.compiler.lowering.registry",
