@@ -15,27 +15,23 @@ from torch_ttnn.devices import Target, card
 class Board:
     """One board by its index. Its device is opened at the first use."""
 
-    def __init__(self, index: int, wanted: Any) -> None:
+    def __init__(self, index: int, wanted: Any, number: int) -> None:
         self.index = index
         self.wanted = wanted  # a name or an open device, as the option `device` takes them
+        self._number = number  # among boards of this name
         self.device = torch.device("ttnn", index)
         self._target: Target | None = None
 
     @property
     def target(self) -> Target:
         if self._target is None or not self._target.is_open:
-            self._target = devices.resolve(self.wanted)
+            self._target = devices.resolve(self.wanted, self._number)
         return self._target
 
     def __repr__(self) -> str:
         return f"Board({self.index}, {self.wanted!r})"
 
 
-class _Current(threading.local):
-    index = 0
-
-
-_current = _Current()
 _boards: list[Board] = []
 _lock = threading.Lock()
 
@@ -48,7 +44,8 @@ def use(*wanted: Any) -> None:
     if not wanted:
         raise ValueError('use takes at least one board, such as "emulator:n150"')
     with _lock:
-        _boards[:] = [Board(index, each) for index, each in enumerate(wanted)]
+        names = [each if isinstance(each, str) else "" for each in wanted]
+        _boards[:] = [Board(index, each, names[:index].count(each)) for index, each in enumerate(wanted)]
 
 
 def all_boards() -> list[Board]:
@@ -62,13 +59,8 @@ def all_boards() -> list[Board]:
 
 
 def board_of(device: torch.device | str | int | None = None) -> Board:
-    """The board of a device; without an index, the current one."""
-    if isinstance(device, int):
-        index: int | None = device
-    else:
-        index = torch.device(device).index if device is not None else None
-    if index is None:
-        index = _current.index
+    """The board of a device; without an index, the first."""
+    index = device if isinstance(device, int) else (torch.device(device).index if device is not None else None) or 0
     boards = all_boards()
     if not 0 <= index < len(boards):
         raise RuntimeError(
@@ -77,10 +69,3 @@ def board_of(device: torch.device | str | int | None = None) -> Board:
         )
     return boards[index]
 
-
-def current_index() -> int:
-    return _current.index
-
-
-def set_current(device: torch.device | str | int) -> None:
-    _current.index = board_of(device).index

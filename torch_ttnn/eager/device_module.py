@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -13,7 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "current_device",
-    "device",
     "device_count",
     "device_name",
     "empty_cache",
@@ -52,23 +49,13 @@ def device_count() -> int:
 
 
 def current_device() -> int:
-    return _boards().current_index()
+    """The board that `"ttnn"` without an index is: always the first, because torch asks C++, which knows no other."""
+    return 0
 
 
 def set_device(device: Any) -> None:
-    """Choose the board that `"ttnn"` without an index is."""
-    _boards().set_current(device)
-
-
-@contextmanager
-def device(index: Any) -> Iterator[None]:
-    """A context in which `"ttnn"` without an index is this board."""
-    before = current_device()
-    set_device(index)
-    try:
-        yield
-    finally:
-        set_device(before)
+    if _boards().board_of(device).index:
+        raise RuntimeError(f'"ttnn" without an index is always ttnn:0; name the board in place of it: {device!r}')
 
 
 def use(*wanted: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +12,12 @@ from torch_ttnn.compiler.lowering import LOWERINGS
 from torch_ttnn.eager.host import run_on_host
 from torch_ttnn.eager.operations import run_program
 from torch_ttnn.eager.schemas import is_view, returns_of
-from torch_ttnn.eager.tensor import TtnnTensor, tensor_of
+from torch_ttnn.eager.tensor import become, tensor_of
 from torch_ttnn.eager.views import Geometry, geometry_after, step_of
 
 Handler = Callable[[Any, tuple, dict[str, Any]], Any]
 HANDLERS: dict[Any, Handler] = {}
+CHANGES_VALUES = frozenset({torch.ops.aten._conj.default, torch.ops.aten._neg_view.default})
 EXPLICIT = torch._C.DispatchKey.CompositeExplicitAutograd
 
 
@@ -42,6 +44,8 @@ def _handler_of(function: Any) -> Handler:
         return _not_implemented
     if is_view(function):
         return view
+    if torch.Tag.inplace_view in function.tags:
+        return _changed_in_place
     if function not in LOWERINGS:
         if function._can_decompose():
             return _decomposed
@@ -60,9 +64,26 @@ def view(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if isinstance(made, list):
         steps = [step_of(function, rest, kwargs, index) for index in range(len(made))]
         return [tensor_of(each, held, chain.then(step)) for each, step in zip(made, steps)]
-    if made == geometry:  # detach, alias, and views that change nothing
+    if made == geometry and function not in CHANGES_VALUES:  # detach, alias, and views that change nothing
         return tensor_of(made, held, chain)
     return tensor_of(made, held, chain.then(step))
+
+
+def _changed_in_place(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """`transpose_`, `unsqueeze_` …: the tensor becomes a view of its storage."""
+    become(args[0], view(_view_form(function), args, kwargs))
+    return args[0]
+
+
+@functools.cache
+def _view_form(function: Any) -> Any:
+    """`transpose.int` of `transpose_`: the overload that takes the same arguments."""
+    packet = getattr(torch.ops.aten, function.overloadpacket.__name__.removesuffix("_"))
+    wanted = [(each.name, str(each.type)) for each in function._schema.arguments]
+    overloads = [getattr(packet, name) for name in packet.overloads()]
+    return next(
+        each for each in overloads if [(its.name, str(its.type)) for its in each._schema.arguments] == wanted
+    )
 
 
 def _decomposed(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -81,6 +102,3 @@ def _without_tensors(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 
 def _not_implemented(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return NotImplemented
-
-
-__all__ = ["HANDLERS", "TtnnTensor", "handles", "run"]

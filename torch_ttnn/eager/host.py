@@ -12,7 +12,7 @@ from torch_ttnn.eager.boards import Board, board_of
 from torch_ttnn.eager.quiet import quiet
 from torch_ttnn.eager.schemas import argument, returns_of
 from torch_ttnn.eager.storage import Storage
-from torch_ttnn.eager.tensor import TtnnTensor, whole_of
+from torch_ttnn.eager.tensor import TtnnTensor, become, whole_of
 
 
 def run_on_host(function: Any, args: tuple, kwargs: dict[str, Any], reason: str) -> Any:
@@ -34,7 +34,7 @@ def run_on_host(function: Any, args: tuple, kwargs: dict[str, Any], reason: str)
         given, named = mapped(args, host_of), mapped(kwargs, host_of)
         made = function(*given, **named)
         for place in returns.mutates:
-            _write_back(function, argument(place, args, kwargs), argument(place, given, named), hosts)
+            _write_back(argument(place, args, kwargs), argument(place, given, named), hosts)
     results = made if isinstance(made, tuple) else (made,)
     new = [_on_device(results[number], board) for number in returns.new]
     return returns.assembled(new, args, kwargs)
@@ -47,16 +47,14 @@ def _board_of(args: tuple, kwargs: dict[str, Any]) -> Board:
     return next(item._held.board for item in leaves((args, kwargs)) if isinstance(item, TtnnTensor))
 
 
-def _write_back(function: Any, ours: Any, written: Any, hosts: dict[Storage, torch.Tensor]) -> None:
+def _write_back(ours: Any, written: Any, hosts: dict[Storage, torch.Tensor]) -> None:
     for tensor, host in zip(leaves(ours), leaves(written)):
         if not isinstance(tensor, TtnnTensor):
             continue
-        if tensor.shape != host.shape:
-            raise RuntimeError(
-                f"{function} writes a result of shape {list(host.shape)} into a tensor of shape {list(tensor.shape)}: "
-                "a tensor on ttnn cannot be resized; pass one of the result's shape, or use the returned one"
-            )
-        tensor._held.upload(hosts[tensor._held])
+        if tensor.shape != host.shape:  # of an `out=`, which torch resizes
+            become(tensor, whole_of(Storage.of(host, tensor._held.board)))
+        else:
+            tensor._held.upload(hosts[tensor._held])
 
 
 def _on_device(made: Any, board: Board) -> Any:

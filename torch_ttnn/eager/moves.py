@@ -9,11 +9,10 @@ import torch
 from torch_ttnn.eager import log
 from torch_ttnn.eager.boards import board_of
 from torch_ttnn.eager.handlers import handles, run
-from torch_ttnn.eager.host import run_on_host
 from torch_ttnn.eager.operations import run_program
 from torch_ttnn.eager.quiet import quiet
 from torch_ttnn.eager.storage import Place, Storage
-from torch_ttnn.eager.tensor import TtnnTensor, whole_of
+from torch_ttnn.eager.tensor import TtnnTensor, become, whole_of
 
 aten = torch.ops.aten
 
@@ -94,15 +93,27 @@ def is_pinned(function: Any, args: tuple, kwargs: dict[str, Any]) -> bool:
 
 @handles(aten.resize_.default)
 def resize(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """Another size, with the elements of the old one in order; other tensors of its storage are not affected."""
     tensor, size = args[:2]
-    if tuple(tensor.shape) == tuple(size):
-        return tensor
-    raise RuntimeError(f"a tensor on ttnn cannot be resized, from {list(tensor.shape)} to {list(size)}; make a new one")
+    if tuple(tensor.shape) != tuple(size):
+        with quiet(), torch.no_grad():
+            resized = on_host(tensor).contiguous().flatten().resize_(size, **kwargs)
+        become(tensor, whole_of(Storage.of(resized, tensor._held.board)))
+    return tensor
 
 
-@handles(aten.set_.source_Tensor, aten.set_.source_Storage, aten.set_.source_Storage_storage_offset)
+@handles(aten.resize_as_.default)
+def resize_as(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    return resize(aten.resize_.default, (args[0], args[1].shape), kwargs)
+
+
+@handles(aten.set_.source_Tensor)
 def set_source(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    tensor, source = args
+    become(tensor, source)
+    return tensor
+
+
+@handles(aten.set_.source_Storage, aten.set_.source_Storage_storage_offset, aten.set_.default)
+def set_storage(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     raise RuntimeError("a tensor on ttnn has no storage to set; tensor.data = other replaces its values")
-
-
-__all__ = ["copy_from", "on_host", "run_on_host", "uploaded"]

@@ -12,12 +12,13 @@ from typing import Any
 import torch
 
 NAME = "ttnn"
-# The kernels of `kernels.py`, without importing it.
-NAMES = (
+# The kernels of `kernels.py`, without importing it, by dispatch key.
+OF_DEVICE = (
     "empty.memory_format", "empty_strided", "_copy_from",
     "arange", "arange.start", "arange.start_step", "range", "range.step", "linspace", "logspace", "eye", "eye.m",
     "randperm", "randperm.generator", "tril_indices", "triu_indices",
 )  # fmt: skip
+OF_AUTOGRAD = ("scaled_dot_product_attention", "lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input")
 
 _libraries: list[Any] = []  # registrations live as long as their library
 
@@ -39,12 +40,14 @@ def register() -> None:
 def _register() -> None:
     from torch.utils.backend_registration import _setup_privateuseone_for_python_backend as set_up
 
-    from torch_ttnn.eager import device_module, tied_weights
+    from torch_ttnn.eager import accelerator, device_module, tied_weights
 
     set_up(NAME, backend_module=device_module)
     library = torch.library.Library("aten", "IMPL")
-    for name in NAMES:
-        library.impl(name, _loading(name), "PrivateUse1")
+    for key, names in (("PrivateUse1", OF_DEVICE), ("AutogradPrivateUse1", OF_AUTOGRAD)):
+        for name in names:
+            library.impl(name, _loading(name), key)
+    accelerator.extend()
     tied_weights.keep_tied()
     _libraries.append(library)
 

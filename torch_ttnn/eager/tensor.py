@@ -28,7 +28,7 @@ class TtnnTensor(torch.Tensor):
         return tensor_of(geometry, held, chain)
 
     def __init__(self, *_: Any) -> None:
-        super().__init__()
+        super().__init__()  # attributes are set by `tensor_of`
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None) -> Any:
@@ -52,11 +52,17 @@ class TtnnTensor(torch.Tensor):
         replace_values(self, other)
 
     def to(self, *args: Any, **kwargs: Any) -> torch.Tensor:
-        """torch's `to`; C++ does not know the index of the board."""
-        wanted = _wanted_device(args, kwargs)
+        """torch's `to`; C++ takes every tensor on `ttnn` for one on `ttnn:0`."""
+        wanted = _wanted_device(args, kwargs) if self._held.board.index else None
         if wanted is None or wanted.type != "ttnn":
             return super().to(*args, **kwargs)
-        return moved_to(self, wanted, args, kwargs)
+        if (wanted.index or 0) == self._held.board.index and len(args) + len(kwargs) == 1:
+            return self
+        moved = _BetweenBoards.apply(self, wanted) if not wanted.index else self
+        return super(TtnnTensor, moved).to(*args, **kwargs)
+
+    def new_tensor(self, data: Any, **options: Any) -> torch.Tensor:
+        return torch.tensor(data, **{"dtype": self.dtype, "device": self.device, **options})
 
     def data_ptr(self) -> int:
         raise RuntimeError("a tensor on ttnn has no address on the host; .cpu() copies it there")
@@ -112,26 +118,17 @@ def _wanted_device(args: tuple, kwargs: dict[str, Any]) -> torch.device | None:
     return torch.device(given) if isinstance(given, str | int | torch.device) and not isinstance(given, bool) else None
 
 
-def moved_to(tensor: TtnnTensor, wanted: torch.device, args: tuple, kwargs: dict[str, Any]) -> torch.Tensor:
-    """`tensor.to(device, ...)` between boards, or on one."""
-    from torch_ttnn.eager.boards import board_of
+class _BetweenBoards(torch.autograd.Function):
+    """A copy on another board; the gradient returns to the first."""
 
-    board = board_of(wanted)
-    kwargs = dict(kwargs)
-    first = args[0] if args else kwargs.pop("device", kwargs.pop("other", None))
-    rest = args[1:]
-    if isinstance(first, torch.Tensor):
-        kwargs.setdefault("dtype", first.dtype)
-    names = ("dtype", "non_blocking", "copy")
-    kwargs.update(zip(names, rest))
-    dtype = kwargs.get("dtype") or tensor.dtype
-    memory_format = kwargs.get("memory_format")
-    is_same = board is tensor._held.board and dtype is tensor.dtype and not kwargs.get("copy") and memory_format is None
-    if is_same:
-        return tensor
-    return torch.ops.aten._to_copy(
-        tensor, dtype=dtype, device=board.device, memory_format=memory_format or torch.preserve_format
-    )
+    @staticmethod
+    def forward(context: Any, tensor: TtnnTensor, device: torch.device) -> torch.Tensor:
+        context.source = tensor.device
+        return torch.ops.aten._to_copy(tensor, device=device)
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:  # type: ignore[override]
+        return torch.ops.aten._to_copy(gradient, device=context.source), None
 
 
 def replace_values(tensor: TtnnTensor, other: torch.Tensor) -> None:
@@ -141,11 +138,12 @@ def replace_values(tensor: TtnnTensor, other: torch.Tensor) -> None:
             f"tensor.data of a tensor on {tensor.device} takes another one there, not one on {other.device}; "
             "tensor.data.copy_(other) copies values, and module.to(device) moves a module"
         )
-    if other.shape != tensor.shape or other.dtype is not tensor.dtype:
-        raise RuntimeError(
-            f"tensor.data takes a tensor of the same shape and dtype on ttnn: {list(tensor.shape)} {tensor.dtype}, "
-            f"not {list(other.shape)} {other.dtype}"
-        )
+    become(tensor, other)
+
+
+def become(tensor: TtnnTensor, other: TtnnTensor) -> None:
+    """Change a tensor, in place, into a view of the other's storage."""
+    torch.Tensor.data.__set__(tensor, other)  # type: ignore[attr-defined]  # sizes, strides and dtype
     tensor._held, tensor._chain = other._held, other._chain
 
 
