@@ -75,9 +75,7 @@ def _fuse(compilation: Compilation) -> None:
 
 
 def _lower(compilation: Compilation) -> None:
-    builder = ProgramBuilder(
-        compilation.target, compilation.options, compilation.fake_mode, compilation.residents
-    )
+    builder = ProgramBuilder(compilation.target, compilation.options, compilation.fake_mode, compilation.residents)
     compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, builder, compilation.captured)
 
 

@@ -54,7 +54,7 @@ def _rule(name: str, dtype_of: Callable[[Any], torch.dtype]) -> Callable[..., An
         nonlocal function
         if function is None:
             function = getattr(getattr(torch.ops.aten, packet), overload or "default")
-        excluded = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)
+        excluded = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)  # type: ignore[attr-defined]
         with torch._C._ExcludeDispatchKeyGuard(excluded):
             dtype = dtype_of((args, kwargs))
             return function(*_cast(args, dtype), **_cast(kwargs, dtype))

@@ -68,4 +68,3 @@ def board_of(device: torch.device | str | int | None = None) -> Board:
             f"variable {devices.VARIABLE} choose boards, such as emulator:n150,emulator:p150"
         )
     return boards[index]
-

@@ -6,7 +6,8 @@ into its storage.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.ir.arguments import mapped
 from torch_ttnn.compiler.stages.capture import decompositions
+from torch_ttnn.eager import registration
 from torch_ttnn.eager.views import WHOLE, Chain, Geometry
 
 aten = torch.ops.aten
@@ -53,7 +55,7 @@ class Captured:
 def captured(
     function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], inputs: Sequence[Geometry], new: Sequence[int]
 ) -> Captured:
-    """The graph of a call whose arguments have a `View` for each tensor; `new` are the results that are not arguments."""
+    """The graph of a call whose arguments have a `View` for each tensor; `new` are the results that are new tensors."""
     results: list[int | None] = []
 
     def call(*storages: torch.Tensor) -> list[Any]:
@@ -66,7 +68,7 @@ def captured(
         return [leaf for number in new for leaf in _flat(made[number])]
 
     mode = FakeTensorMode(allow_non_fake_inputs=True)
-    with mode, torch.no_grad():
+    with _outside_of_dispatch(), mode, torch.no_grad():
         fakes = [torch.empty_strided(each.size, each.stride, dtype=each.dtype, device="cpu") for each in inputs]
         functional = torch.func.functionalize(call, remove="mutations")
         try:
@@ -75,6 +77,13 @@ def captured(
             raise NotCaptured(f"it cannot be captured ({type(error).__name__}: {_first_line(error)})") from error
     graph, written = _with_written_storages(graph_module.graph)
     return Captured(torch.fx.GraphModule(graph_module, graph), fakes, mode, results, written)
+
+
+@contextlib.contextmanager
+def _outside_of_dispatch() -> Iterator[None]:
+    """Reset torch's dispatcher: within `__torch_dispatch__` it excludes keys that a capture needs."""
+    with torch.inference_mode(False), torch._C._ForceDispatchKeyGuard(*registration.initial_keys()):
+        yield
 
 
 def _flat(made: Any) -> list[Any]:

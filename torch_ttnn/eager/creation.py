@@ -35,7 +35,9 @@ def uninitialised(tensor: torch.Tensor, board: Board) -> TtnnTensor:
 def empty_as(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     device = torch.device(kwargs["device"]) if kwargs.get("device") is not None else args[0].device
     with quiet():
-        shaped = function(Geometry.of(args[0]).on("meta"), *args[1:], **{**kwargs, "device": "meta", "pin_memory": None})
+        shaped = function(
+            Geometry.of(args[0]).on("meta"), *args[1:], **{**kwargs, "device": "meta", "pin_memory": None}
+        )
         if device.type != "ttnn":
             return torch.empty_strided(shaped.shape, shaped.stride(), dtype=shaped.dtype, device=device)
     return uninitialised(shaped, board_of(device))
@@ -127,7 +129,7 @@ def drawn_as(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return values.to(device) if device.type != "ttnn" else whole_of(Storage.of(values, board_of(device)))
 
 
-# -- kernels of the dispatch key -----------------------------------------------------------------------------------------
+# -- kernels of the dispatch key ----------------------------------------------------------------------------------------
 
 
 def empty(
@@ -140,9 +142,7 @@ def empty(
     memory_format: torch.memory_format | None = None,
 ) -> TtnnTensor:
     with quiet():
-        shaped = torch.empty(
-            size, dtype=dtype, device="meta", memory_format=memory_format or torch.contiguous_format
-        )
+        shaped = torch.empty(size, dtype=dtype, device="meta", memory_format=memory_format or torch.contiguous_format)
     return uninitialised(shaped, board_of(device))
 
 

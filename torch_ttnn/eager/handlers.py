@@ -42,15 +42,14 @@ def run(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 def _handler_of(function: Any) -> Handler:
     if not isinstance(function, torch._ops.OpOverload):
         return _not_implemented
+    if function._can_decompose() and (function not in LOWERINGS or is_view(function)):  # in inference mode
+        return _decomposed
     if is_view(function):
         return view
     if torch.Tag.inplace_view in function.tags:
         return _changed_in_place
-    if function not in LOWERINGS:
-        if function._can_decompose():
-            return _decomposed
-        if function.name().startswith("aten::_foreach_"):
-            return _each
+    if function not in LOWERINGS and function.name().startswith("aten::_foreach_"):
+        return _each
     return run_program if returns_of(function).tensors else _without_tensors
 
 
@@ -81,9 +80,7 @@ def _view_form(function: Any) -> Any:
     packet = getattr(torch.ops.aten, function.overloadpacket.__name__.removesuffix("_"))
     wanted = [(each.name, str(each.type)) for each in function._schema.arguments]
     overloads = [getattr(packet, name) for name in packet.overloads()]
-    return next(
-        each for each in overloads if [(its.name, str(its.type)) for its in each._schema.arguments] == wanted
-    )
+    return next(each for each in overloads if [(its.name, str(its.type)) for its in each._schema.arguments] == wanted)
 
 
 def _decomposed(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:

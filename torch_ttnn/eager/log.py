@@ -71,7 +71,9 @@ class eager:  # a function to its users, such as torch.no_grad
     @property
     def rows(self) -> list[Row]:
         """All operations and moves, equal ones together, in the order of their first run."""
-        return [Row(event.operation, event.where, times, event.reason, event.line) for event, times in self._counts.items()]
+        return [
+            Row(event.operation, event.where, times, event.reason, event.line) for event, times in self._counts.items()
+        ]
 
     def times(self, where: str) -> int:
         return sum(times for event, times in self._counts.items() if event.where == where)

@@ -33,12 +33,12 @@ def run_program(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if reason:
         return run_on_host(function, args, kwargs, reason)
     if entry.on_host:
-        for name, why in entry.on_host:
-            log.note_host(name, why)
+        for name, reason in entry.on_host:
+            log.note_host(name, reason)
     else:
         log.note(function, log.DEVICE)
     try:
         made = entry.run(call)
-    except (BeyondBounds, BeyondDomain) as why:
-        return run_on_host(function, args, kwargs, str(why))
+    except (BeyondBounds, BeyondDomain) as beyond:
+        return run_on_host(function, args, kwargs, str(beyond))
     return returns.assembled(made, args, kwargs)

@@ -8,11 +8,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import torch
-import torch.fx
 
 from torch_ttnn.compiler.analysis.nan_inputs import has_nan
 from torch_ttnn.compiler.ir.metadata import REASON
@@ -47,7 +44,9 @@ class OneOperation:
         self.is_checked = bool(program.bounds) or scalars > 0  # before each run
         outputs: Any = made.graph_module.graph.output_node().args[0]
         kept = program.kept or [None] * len(outputs)
-        facts = [None if node is None else Result.of(node.meta["val"], stays, board) for node, stays in zip(outputs, kept)]
+        facts = [
+            None if node is None else Result.of(node.meta["val"], stays, board) for node, stays in zip(outputs, kept)
+        ]
         self._new = facts[: len(facts) - len(made.written)]
         self._values = facts[len(self._new) :]
 
@@ -107,31 +106,12 @@ def program_of(call: Call, new: Sequence[int]) -> OneOperation:
 def _compiled(call: Call, new: Sequence[int], board: Board) -> OneOperation:
     inputs = [Geometry(each.size, each.stride, 0, each.dtype) for each in call.storages]
     inputs += [Geometry.of(each) for each in call.scalars]
-    made = _in_own_thread(lambda: captured(call.function, *call.pattern(), inputs, new))
+    made = captured(call.function, *call.pattern(), inputs, new)
     residents = {number: each.resident for number, each in enumerate(call.storages) if each.resident is not None}
     compilation = Compilation(
         made.graph_module, [], board.target, options(), made.fake_mode, Residents(residents, results=True)
     )
     return OneOperation(compile_graph(compilation), made, board, len(call.scalars))
-
-
-def _in_own_thread(function: Callable[[], Captured]) -> Captured:
-    """Run a function in a thread of its own: within `__torch_dispatch__`, torch excludes keys that a capture needs."""
-    found: list[Captured] = []
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            found.append(function())
-        except BaseException as error:
-            errors.append(error)
-
-    thread = threading.Thread(target=work, name="torch_ttnn capture")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return found[0]
 
 
 def forget_programs() -> None:

@@ -20,6 +20,7 @@ OF_DEVICE = (
 )  # fmt: skip
 OF_AUTOGRAD = ("scaled_dot_product_attention", "lstm.input", "gru.input", "rnn_tanh.input", "rnn_relu.input")
 
+_initial_keys: list[Any] = []  # the dispatcher's included and excluded keys, outside of any operation
 _libraries: list[Any] = []  # registrations live as long as their library
 
 
@@ -42,6 +43,8 @@ def _register() -> None:
 
     from torch_ttnn.eager import accelerator, device_module, tied_weights
 
+    keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
+    _initial_keys.extend(keys)
     set_up(NAME, backend_module=device_module)
     library = torch.library.Library("aten", "IMPL")
     for key, names in (("PrivateUse1", OF_DEVICE), ("AutogradPrivateUse1", OF_AUTOGRAD)):
@@ -50,6 +53,10 @@ def _register() -> None:
     accelerator.extend()
     tied_weights.keep_tied()
     _libraries.append(library)
+
+
+def initial_keys() -> list[Any]:
+    return _initial_keys
 
 
 def _loading(name: str) -> Callable[..., Any]:

@@ -78,7 +78,19 @@ class Storage:
     dtype         torch's
     """
 
-    __slots__ = ("size", "stride", "dtype", "board", "place", "payload", "resident", "key", "reason", "_bounds", "__weakref__")
+    __slots__ = (
+        "size",
+        "stride",
+        "dtype",
+        "board",
+        "place",
+        "payload",
+        "resident",
+        "key",
+        "reason",
+        "_bounds",
+        "__weakref__",
+    )
 
     def __init__(self, size: Sequence[int], stride: Sequence[int], dtype: torch.dtype, board: Board) -> None:
         self.size: Shape = tuple(size)
@@ -199,7 +211,7 @@ def _bounds_of(tensor: torch.Tensor) -> Bounds:
     if not tensor.numel():
         return Bounds(0, 0)
     low, high = torch.aminmax(tensor)
-    return Bounds(low.item(), high.item())
+    return Bounds(low.item(), high.item())  # type: ignore[arg-type]  # floats of a tensor of floats
 
 
 def dense_strides(tensor: torch.Tensor) -> Shape:

@@ -31,7 +31,9 @@ class TtnnTensor(torch.Tensor):
         super().__init__()  # attributes are set by `tensor_of`
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         return run(func, args, kwargs or {})
 
     # -- what C++ does not know -------------------------------------------------------------------------------------
@@ -59,9 +61,9 @@ class TtnnTensor(torch.Tensor):
         if (wanted.index or 0) == self._held.board.index and len(args) + len(kwargs) == 1:
             return self
         moved = _BetweenBoards.apply(self, wanted) if not wanted.index else self
-        return super(TtnnTensor, moved).to(*args, **kwargs)
+        return torch.Tensor.to(moved, *args, **kwargs)
 
-    def new_tensor(self, data: Any, **options: Any) -> torch.Tensor:
+    def new_tensor(self, data: Any, **options: Any) -> torch.Tensor:  # type: ignore[override]
         return torch.tensor(data, **{"dtype": self.dtype, "device": self.device, **options})
 
     def data_ptr(self) -> int:
@@ -74,7 +76,8 @@ class TtnnTensor(torch.Tensor):
         if force:
             return self.detach().cpu().numpy(force=True)
         raise TypeError(
-            "can't convert a ttnn device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            "can't convert a ttnn device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+            "first."
         )
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]

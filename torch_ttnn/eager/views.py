@@ -17,17 +17,17 @@ MOST_GEOMETRIES = 20_000  # results of views that are remembered
 
 
 class Step(NamedTuple):
-    """One ATen view, without its first argument; `index` is the result's, if it returns several."""
+    """One ATen view, without its first argument; `result` is the index of the result, if it returns several."""
 
     function: Any
     args: tuple
     kwargs: dict[str, Any]
-    index: int | None
+    result: int | None
     key: Any
 
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         made = self.function(tensor, *self.args, **self.kwargs)
-        return made if self.index is None else made[self.index]
+        return made if self.result is None else made[self.result]
 
 
 class Chain:
