@@ -117,7 +117,7 @@ def _register_device() -> None:
     An installed package is found by its entry point when torch is imported.
     """
     if "ttnn" not in _entry_points("torch.backends"):
-        from torch_ttnn.eager.registration import register
+        from torch_ttnn.eager.device.registration import register
 
         register()
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from torch_ttnn.eager import boards
+from torch_ttnn.eager.device import boards
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import sys
 import pytest
 import torch
 
-from torch_ttnn.eager import registration
-from torch_ttnn.eager.kernels import KERNELS
+from torch_ttnn.eager.device import registration
+from torch_ttnn.eager.device.kernels import KERNELS
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -22,7 +22,7 @@ def installed(tmp_path: pathlib.Path) -> dict[str, str]:
     info = tmp_path / "torch_ttnn-0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torch_ttnn\nVersion: 0\n")
-    entry = "[torch.backends]\nttnn = torch_ttnn.eager.registration:register\n"
+    entry = "[torch.backends]\nttnn = torch_ttnn.eager.device.registration:register\n"
     backends = "[torch_dynamo_backends]\nttnn = torch_ttnn:backend\ntorch_stat = torch_ttnn.tracer:backend\n"
     (info / "entry_points.txt").write_text(entry + backends)
     return {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
@@ -56,7 +56,7 @@ def test_another_owner_of_the_dispatch_key_is_a_warning(installed: dict[str, str
     code = (
         "import os; os.environ['TORCH_DEVICE_BACKEND_AUTOLOAD'] = '0'\n"
         "import warnings, torch; torch.utils.rename_privateuse1_backend('other')\n"
-        "from torch_ttnn.eager.registration import register\n"
+        "from torch_ttnn.eager.device.registration import register\n"
         "with warnings.catch_warnings(record=True) as caught: warnings.simplefilter('always'); register()\n"
         "print(caught[0].message)"
     )

@@ -10,6 +10,7 @@ import torch
 
 import torch_ttnn
 from torch_ttnn.compiler.errors import HostOperationWarning
+from torch_ttnn.eager import log
 from torch_ttnn.eager.storage import Place
 
 DTYPES = (
@@ -62,7 +63,7 @@ def test_the_host_holds_what_the_device_cannot(
     values: torch.Tensor, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Values stay exact, and operations on them warn, or raise if none may run on the host."""
-    monkeypatch.setattr("torch_ttnn.eager.log._warned", set())
+    monkeypatch.setattr(log, "_warned", set())
     there = values.to("ttnn")
     assert torch.equal(there.cpu().nan_to_num(7.0), values.nan_to_num(7.0))
     with pytest.warns(HostOperationWarning, match=reason):
@@ -172,9 +173,9 @@ def test_masks() -> None:
 
 def test_views_cost_nothing() -> None:
     x = torch.randn(4, 6).to("ttnn")
-    with torch_ttnn.eager() as log:
+    with torch_ttnn.eager() as ran:
         x.t().view(2, 3, 4)[1:].unsqueeze(0).expand(3, 1, 3, 4)
-    assert log.rows == []
+    assert ran.rows == []
 
 
 def test_views_in_place() -> None:

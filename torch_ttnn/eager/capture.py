@@ -19,7 +19,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.ir.arguments import mapped
 from torch_ttnn.compiler.stages.capture import decompositions
-from torch_ttnn.eager import registration
+from torch_ttnn.eager.device import registration
 from torch_ttnn.eager.views import WHOLE, Chain, Geometry
 
 aten = torch.ops.aten

@@ -10,7 +10,7 @@ import torch
 
 from torch_ttnn.compiler.analysis.index_bounds import INT32, Bounds
 from torch_ttnn.eager import log
-from torch_ttnn.eager.boards import Board, board_of
+from torch_ttnn.eager.device.boards import Board, board_of
 from torch_ttnn.eager.handlers import handles, run
 from torch_ttnn.eager.operations import run_program
 from torch_ttnn.eager.quiet import quiet
@@ -129,7 +129,7 @@ def drawn_as(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     return values.to(device) if device.type != "ttnn" else whole_of(Storage.of(values, board_of(device)))
 
 
-# -- kernels of the dispatch key ----------------------------------------------------------------------------------------
+# -- kernels of the dispatch key ---------------------------------------------------------------------------------------
 
 
 def empty(

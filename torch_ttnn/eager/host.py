@@ -8,7 +8,7 @@ import torch
 
 from torch_ttnn.compiler.ir.arguments import leaves, mapped
 from torch_ttnn.eager import log
-from torch_ttnn.eager.boards import Board, board_of
+from torch_ttnn.eager.device.boards import Board, board_of
 from torch_ttnn.eager.quiet import quiet
 from torch_ttnn.eager.schemas import argument, returns_of
 from torch_ttnn.eager.storage import Storage

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from torch_ttnn.eager import log
-from torch_ttnn.eager.boards import board_of
+from torch_ttnn.eager.device.boards import board_of
 from torch_ttnn.eager.handlers import handles, run
 from torch_ttnn.eager.operations import run_program
 from torch_ttnn.eager.quiet import quiet

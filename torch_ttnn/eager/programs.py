@@ -18,8 +18,8 @@ from torch_ttnn.compiler.ir.resident import Residents
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.eager.arguments import Call
-from torch_ttnn.eager.boards import Board
 from torch_ttnn.eager.capture import Captured, captured
+from torch_ttnn.eager.device.boards import Board
 from torch_ttnn.eager.quiet import quiet
 from torch_ttnn.eager.results import Result
 from torch_ttnn.eager.views import Geometry

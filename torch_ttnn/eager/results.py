@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 
 from torch_ttnn.compiler.ir.resident import Resident
-from torch_ttnn.eager.boards import Board
+from torch_ttnn.eager.device.boards import Board
 from torch_ttnn.eager.storage import Storage, dense_strides, key_of
 from torch_ttnn.eager.tensor import TtnnTensor, tensor_of
 from torch_ttnn.eager.views import Geometry

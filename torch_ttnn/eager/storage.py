@@ -19,7 +19,7 @@ from torch_ttnn.compiler.analysis.nan_inputs import has_nan
 from torch_ttnn.compiler.ir.resident import Resident
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
 from torch_ttnn.compiler.ir.tile_padding import is_mostly_padding
-from torch_ttnn.eager.boards import Board
+from torch_ttnn.eager.device.boards import Board
 from torch_ttnn.eager.quiet import quiet
 from ttnn_emulator import ROW_MAJOR_LAYOUT, TILE_LAYOUT, DataType
 from ttnn_emulator.tensors.spec import Spec

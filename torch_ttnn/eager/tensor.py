@@ -152,6 +152,6 @@ def become(tensor: TtnnTensor, other: TtnnTensor) -> None:
 
 def run(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """Run an operation; `kernels` puts `handlers.run` here, because handlers import this module."""
-    from torch_ttnn.eager import kernels
+    from torch_ttnn.eager.device import kernels
 
     return kernels.handlers.run(function, args, kwargs)

@@ -41,7 +41,7 @@ def register() -> None:
 def _register() -> None:
     from torch.utils.backend_registration import _setup_privateuseone_for_python_backend as set_up
 
-    from torch_ttnn.eager import accelerator, device_module, tied_weights
+    from torch_ttnn.eager.device import accelerator, device_module, tied_weights
 
     keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
     _initial_keys.extend(keys)
@@ -67,7 +67,7 @@ def _loading(name: str) -> Callable[..., Any]:
         nonlocal kernel
         if kernel is None:
             with torch._C.DisableTorchFunction():
-                from torch_ttnn.eager.kernels import KERNELS
+                from torch_ttnn.eager.device.kernels import KERNELS
 
             kernel = KERNELS[name]
         return kernel(*args, **kwargs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from torch_ttnn.eager.boards import Board
+    from torch_ttnn.eager.device.boards import Board
 
 __all__ = [
     "current_device",
@@ -26,7 +26,7 @@ __all__ = [
 
 
 def _boards() -> Any:
-    from torch_ttnn.eager import boards
+    from torch_ttnn.eager.device import boards
 
     return boards
 
@@ -110,7 +110,7 @@ def set_rng_state(state: torch.Tensor, device: Any = None) -> None:
 
 def get_amp_supported_dtype() -> list[torch.dtype]:
     """Asked by `torch.autocast("ttnn")`, whose rules are registered here: that takes longer than everything else."""
-    from torch_ttnn.eager import autocast
+    from torch_ttnn.eager.device import autocast
 
     autocast.register()
     return [torch.bfloat16]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from torch_ttnn.eager import device_module
+from torch_ttnn.eager.device import device_module
 
 ANSWERED = ("synchronize", "empty_cache", "memory_allocated")
 
