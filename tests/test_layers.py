@@ -23,6 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "compiler": COMPILER,
     "backend": COMPILER,
     "tracer": COMPILER | {"pages"},
+    "eager": COMPILER,
     "capture": COMPILER,
     "perf": COMPILER | {"capture", "pages"},
     "explain": COMPILER | {"capture", "pages", "perf"},

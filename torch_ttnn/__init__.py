@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from torch_ttnn.check import check
     from torch_ttnn.compiler.errors import GraphBreakWarning, HostOperationWarning, refuse
     from torch_ttnn.compiler.lowering.registry import lowers
+    from torch_ttnn.eager.log import eager
     from torch_ttnn.explain import explain
     from torch_ttnn.export import export_code
     from torch_ttnn.options import TorchTtnnOption
@@ -30,6 +31,7 @@ __all__ = [
     "backend",
     "check",
     "compile",
+    "eager",
     "explain",
     "export_code",
     "lowers",
@@ -46,6 +48,7 @@ _DEFINED_IN = {
     "backend": "torch_ttnn.backend",
     "check": "torch_ttnn.check",
     "compile": "torch_ttnn.backend",
+    "eager": "torch_ttnn.eager.log",
     "explain": "torch_ttnn.explain",
     "export_code": "torch_ttnn.export",
     "lowers": "torch_ttnn.compiler.lowering.registry",
@@ -89,14 +92,8 @@ def _register_backends() -> None:
     An installed package is found by its entry points when `torch.compile` looks for a backend. Registering takes
     seconds, because it imports Dynamo.
     """
-    from importlib import metadata
-
-    group = "torch_dynamo_backends"
-    try:
-        installed = metadata.distribution("torch_ttnn").entry_points.select(group=group).names
-    except metadata.PackageNotFoundError:
-        installed = set()
-    if {"ttnn", "torch_stat"} <= set(installed):
+    installed = _entry_points("torch_dynamo_backends")
+    if {"ttnn", "torch_stat"} <= installed:
         return
     from torch._dynamo import register_backend
 
@@ -114,4 +111,26 @@ def _register_backends() -> None:
             register_backend(function)
 
 
+def _register_device() -> None:
+    """Register the device `ttnn` where torch does not do it: in a checkout on PYTHONPATH.
+
+    An installed package is found by its entry point when torch is imported.
+    """
+    if "ttnn" not in _entry_points("torch.backends"):
+        from torch_ttnn.eager.device.registration import register
+
+        register()
+
+
+def _entry_points(group: str) -> set[str]:
+    """The names that the installed package has in a group; none in a checkout."""
+    from importlib import metadata
+
+    try:
+        return set(metadata.distribution("torch_ttnn").entry_points.select(group=group).names)
+    except metadata.PackageNotFoundError:
+        return set()
+
+
 _register_backends()
+_register_device()

@@ -21,6 +21,7 @@ from torch_ttnn.compiler.frontend.higher_order import inlined
 from torch_ttnn.compiler.frontend.kept_on_host import hidden_from_fusions, overloads_of
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.dump import dumped
+from torch_ttnn.compiler.ir.resident import Residents
 from torch_ttnn.compiler.ir.verifier import verify_compilation
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.compiler.stages.fuse import fuse
@@ -45,6 +46,7 @@ class Compilation:
     target: Target
     options: TorchTtnnOption
     fake_mode: Any
+    residents: Residents = field(default_factory=Residents)
     graph_module: torch.fx.GraphModule = field(init=False)
     lowered: Lowered | None = None
     ops_before: int = 0
@@ -73,7 +75,7 @@ def _fuse(compilation: Compilation) -> None:
 
 
 def _lower(compilation: Compilation) -> None:
-    builder = ProgramBuilder(compilation.target, compilation.options, compilation.fake_mode)
+    builder = ProgramBuilder(compilation.target, compilation.options, compilation.fake_mode, compilation.residents)
     compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, builder, compilation.captured)
 
 
@@ -104,7 +106,8 @@ def compile_graph(compilation: Compilation) -> Program:
     # AOTAutograd compiles under its fake mode, but we create real tensors. Hardly any object here becomes garbage.
     with _disable_current_modes(), collector_paused():
         compilation.captured = inlined(compilation.captured)
-        folder = cache.folder(compilation.options)
+        # Programs of tensors on the device are not cached on disk: their files have no specs of inputs.
+        folder = cache.folder(compilation.options) if not compilation.residents else None
         program = _cached_program(compilation, folder) if folder is not None else None
         if program is None:
             program = _run_stages(compilation, folder)

@@ -91,10 +91,13 @@ _closed_cards: set[int] = set()
 _cards: dict[int, Target] = {}  # targets of devices that users opened, by device id
 
 
-def resolve(wanted: Any = None) -> Target:
-    """The target for the option `device`, else for the environment variable, else the default."""
+def resolve(wanted: Any = None, number: int = 0) -> Target:
+    """The target for the option `device`, else for the environment variable (its first name), else the default.
+
+    number  of several emulated devices of one name
+    """
     if wanted is None:
-        wanted = os.environ.get(VARIABLE) or None
+        wanted = os.environ.get(VARIABLE, "").partition(",")[0].strip() or None
     if wanted is None:
         wanted = "ttnn" if card.is_present() else "emulator"
     if not isinstance(wanted, str):
@@ -108,9 +111,10 @@ def resolve(wanted: Any = None) -> Target:
         raise ValueError(f'no device is called {wanted!r}; cards are numbered: "ttnn", "ttnn:0", "ttnn:1"')
     name = f"ttnn:{int(detail or 0)}" if kind == "ttnn" else wanted
     with _lock:
-        found = _opened.get(name)
+        key = f"{name}#{number}" if number and kind == "emulator" else name
+        found = _opened.get(key)
         if found is None or not found.is_open:
-            found = _opened[name] = _open_emulator(detail) if kind == "emulator" else _open_card(int(detail or 0))
+            found = _opened[key] = _open_emulator(detail) if kind == "emulator" else _open_card(int(detail or 0))
         return found
 
 

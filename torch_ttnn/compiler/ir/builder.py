@@ -29,12 +29,14 @@ from torch_ttnn.compiler.ir.arguments import DEVICE, call_with, leaves, mapped
 from torch_ttnn.compiler.ir.describe import dtype_name
 from torch_ttnn.compiler.ir.metadata import CONSTANT, MOVE, ORIGIN, OWN_STRIDES, PATH, SPEC, Move, annotate
 from torch_ttnn.compiler.ir.nodes import call_node
+from torch_ttnn.compiler.ir.resident import Resident, Residents
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
 from torch_ttnn.compiler.ir.tile_padding import is_mostly_padding
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value, align
 from torch_ttnn.compiler.lowering.support import heads, preparation
 from torch_ttnn.options import TorchTtnnOption
 from ttnn_emulator import DataType, EmulatorError, Layout
+from ttnn_emulator.tensors.storage import SpecStorage
 
 if TYPE_CHECKING:
     from torch_ttnn.devices import Target
@@ -84,11 +86,18 @@ class Namespace:
 class ProgramBuilder:
     """Writes the graphs of a program while a captured graph is lowered."""
 
-    def __init__(self, target: Target, options: TorchTtnnOption, fake_mode: FakeTensorMode) -> None:
+    def __init__(
+        self,
+        target: Target,
+        options: TorchTtnnOption,
+        fake_mode: FakeTensorMode,
+        residents: Residents | None = None,
+    ) -> None:
         self.ttnn = Namespace(self, "ttnn", ttnn_emulator)
         self.target = target
         self.options = options
         self.fake_mode = fake_mode
+        self.residents = residents if residents is not None else Residents()
         self.main = torch.fx.Graph()
         self.prepare_graph = torch.fx.Graph()
         self.device = DEVICE
@@ -398,6 +407,28 @@ class ProgramBuilder:
     def copied(self, host: torch.fx.Node) -> torch.fx.Node:
         """A copy of a torch tensor of the main graph."""
         return self._host_call(self.main, torch.ops.aten.clone.default, (host,), {})
+
+    # -- tensors that stay on the device -----------------------------------------------------------------------------
+
+    def resident(self, placeholder: torch.fx.Node, resident: Resident, shape: Shape, dtype: torch.dtype) -> Value:
+        """An input that is on the device already, in the dtype that this program computes it in."""
+        typed = ttnn_emulator.Tensor.of(resident.spec, SpecStorage(self.target.typing), self.target.typing)
+        annotate(placeholder, spec=typed)
+        handle = self.cast(Handle(placeholder, typed), self.device_dtype(dtype))
+        return Value(self, shape, dtype, base=handle, form=resident.form)
+
+    def kept(self, value: Value) -> tuple[torch.fx.Node, Resident] | None:
+        """A result that stays on the device, and how it is stored there; None if it is on the host, or has to be."""
+        if value.is_host_result:
+            return None
+        try:
+            handle, form = value.stored()
+            handle = self._in_main(self.cast(handle, self.device_dtype(value.dtype)))
+            if handle.node.op == "placeholder":  # a result must not be the memory of an input, or of a constant
+                handle = self.ttnn.clone(handle)
+        except StaysOnHost:
+            return None
+        return handle.node, Resident(handle.tensor.spec, form if not form.is_plain else Form.plain(value.shape))
 
     # -- requirements -----------------------------------------------------------------------------------------------
 

@@ -85,6 +85,7 @@ NUMBER = Key[int]("number")  # the index of an input of the captured graph
 PREPARED = Key[torch.fx.Node]("prepared")  # of a weight: the node of the `prepare` graph that computes it
 CONSTANT = Key[torch.Tensor]("constant")  # of a `get_attr` node: its value
 OUTPUT_VALS = Key[Sequence[Any]]("vals")  # of the output: torch's tensors, with their strides
+KEPT = Key[Sequence[Any]]("kept")  # of the output: for each result that stays on the device, how it is stored
 
 # Nodes of a captured graph.
 POSITION = Key[int]("position")  # the position of its source in the captured graph
@@ -109,6 +110,7 @@ class Facts(TypedDict, total=False):
     prepared: torch.fx.Node
     constant: torch.Tensor
     vals: Sequence[Any]
+    kept: Sequence[Any]
     position: int
     captured: torch.fx.Node
     own_strides: bool

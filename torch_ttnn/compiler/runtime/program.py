@@ -17,7 +17,7 @@ from torch_ttnn.compiler.analysis.nan_inputs import has_nan, uploaded_floats
 from torch_ttnn.compiler.errors import BeyondBounds, ProgramError
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.fusion.composites import BeyondDomain
-from torch_ttnn.compiler.ir.metadata import NUMBER, ORIGIN, OUTPUT_VALS, PATH, PREPARED, REASON
+from torch_ttnn.compiler.ir.metadata import KEPT, NUMBER, ORIGIN, OUTPUT_VALS, PATH, PREPARED, REASON, SPEC
 from torch_ttnn.compiler.ir.source_lines import failed_call
 from torch_ttnn.compiler.lowering.registry import is_random
 from torch_ttnn.compiler.runtime.as_captured import run_as_captured
@@ -64,13 +64,14 @@ class Program:
         self.outputs = len({node for node in output.args[0] if isinstance(node, torch.fx.Node)})  # type: ignore[union-attr]
         self._vals = OUTPUT_VALS[output]
         self._outputs = [_finisher(node, val) for node, val in zip(output.args[0], self._vals)]  # type: ignore[arg-type]
-        self._sharing = sharing(captured)
+        self.kept: Sequence[Any] = KEPT.get(output) or ()
+        self._sharing = sharing(captured) if not any(self.kept) else []
         bounds = index_bounds.of_inputs(captured, lowered.statics)
         self.weights.bounds = {number: bounds[number] for number in lowered.statics if number in bounds}
         own = [NUMBER[node] for node in lowered.main.nodes if node.op == "placeholder" and node not in places]
-        self._bounds = [(number, bounds[number]) for number in own if number in bounds]
+        self.bounds = [(number, bounds[number]) for number in own if number in bounds]
         accepts_nan = "nan" in options.accept
-        self._floats = [] if accepts_nan else uploaded_floats(captured.graph, lowered.main, places)
+        self.floats = [] if accepts_nan else uploaded_floats(captured.graph, lowered.main, places)
         self.weights.refuse_nan = not accepts_nan
         self._is_random = any(is_random(node.target) for node in captured.graph.nodes)
 
@@ -93,11 +94,11 @@ class Program:
         for each in inputs:
             if isinstance(each, torch.Tensor) and each.is_meta:
                 return [_without_values(val) for val in self._vals]
-        for number, bounds in self._bounds:
+        for number, bounds in self.bounds:
             if not bounds.hold(inputs[number]):
                 log.warning("input %d has values beyond %d to %d: torch runs this call on the host", number, *bounds)
                 return self.on_host(inputs)
-        for number in self._floats:
+        for number in self.floats:
             if has_nan(inputs[number]):
                 log.warning("input %d has NaN, which the device does not preserve: torch runs this call", number)
                 return self.on_host(inputs)
@@ -137,6 +138,14 @@ class Program:
             if located is error:
                 raise
             raise located from error
+
+    def run(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The results as the program returns them, some on the device.
+
+        The caller has checked `bounds` and NaN, and handles BeyondBounds and BeyondDomain.
+        """
+        with self._lock, self._numerics():
+            return self._run(inputs)
 
     def _traceable_parts(self, options: TorchTtnnOption) -> Parts | None:
         """The graph split in three, if warm calls should and can run as a trace."""
@@ -178,7 +187,7 @@ def _with_source_line(error: Exception, graph: torch.fx.Graph) -> Exception:
 
 def _finisher(node: Any, val: Any) -> Any:
     """The function applied to an output before it is returned: it copies constants and restores torch's strides."""
-    if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor):
+    if not isinstance(node, torch.fx.Node) or not isinstance(val, torch.Tensor) or SPEC.get(node) is not None:
         return None
     copied = node.op == "placeholder" and PREPARED.on(node)
     if node.op == "placeholder" and not copied:

@@ -26,6 +26,7 @@ from torch_ttnn.compiler.ir.metadata import (
     OWN_STRIDES,
     PREPARED,
     SETS_RANDOM_STATE,
+    SPEC,
     Move,
     annotate,
 )
@@ -133,6 +134,9 @@ class _Lowering:
         if is_static:
             self.statics[number] = placeholder
         self.inputs.append(None if is_static else placeholder)
+        resident = self.builder.residents.inputs.get(number)
+        if resident is not None:
+            return self.builder.resident(placeholder, resident, tuple(val.shape), val.dtype)
         return Value(self.builder, val.shape, val.dtype, host=placeholder, is_static=is_static)
 
     def _get_attr(self, node: torch.fx.Node) -> Any:
@@ -347,13 +351,31 @@ class _Lowering:
 
     def _output(self, node: torch.fx.Node) -> None:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
-        hosts = self._as_host_nodes(self._values_of(outputs))
+        values = self._values_of(outputs)
+        kept = self._kept(values) if self.builder.residents.results else [None] * len(outputs)
+        hosts = self._as_host_nodes(tuple([None if stays else value for value, stays in zip(values, kept)]))
         hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
         self.builder.write_requirements()
-        output = self.builder.main.output(self._without_aliases(outputs, hosts))
+        made = self._without_aliases(outputs, tuple([None if stays else host for stays, host in zip(kept, hosts)]))
+        output = self.builder.main.output(tuple([stays[0] if stays else host for stays, host in zip(kept, made)]))
+        if any(kept):
+            annotate(output, kept=[stays and stays[1] for stays in kept])
         captured: Any = CAPTURED[node].args[0]  # fusions keep shapes, but not always strides
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
         annotate(output, vals=[item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known])
+
+    def _kept(self, values: Sequence[Any]) -> list[Any]:
+        """Results that stay on the device as distinct tensors, each with how it is stored; None for the others."""
+        seen: set[torch.fx.Node] = set()
+        found: list[Any] = []
+        for value in values:
+            kept = self.builder.kept(value) if isinstance(value, Value) else None
+            if kept is not None and kept[0] in seen:
+                kept = self.builder.ttnn.clone(Handle(kept[0], SPEC[kept[0]])).node, kept[1]
+            if kept is not None:
+                seen.add(kept[0])
+            found.append(kept)
+        return found
 
     def _view_of_input(self, node: Any) -> torch.fx.Node | None:
         """A result that is a view of an input, as a view: `x.as_strided_(...)` reads its storage offset."""

@@ -41,7 +41,7 @@ def simplify(graph: torch.fx.Graph) -> int:
 def _merge_twins(graph: torch.fx.Graph) -> None:
     seen: dict[Any, torch.fx.Node] = {}
     for node in graph.nodes:
-        if node.op != "call_function" or REASON.on(node) or node.target is torch.ops.aten.clone.default:
+        if node.op != "call_function" or REASON.on(node) or _is_clone(node):
             continue  # a clone must stay a separate tensor
         if MOVE.get(node) is Move.RANDOM_STATE:
             continue  # each call draws another seed
@@ -52,6 +52,10 @@ def _merge_twins(graph: torch.fx.Graph) -> None:
             continue
         if first_equal is not node:
             node.replace_all_uses_with(first_equal)
+
+
+def _is_clone(node: torch.fx.Node) -> bool:
+    return node.target is torch.ops.aten.clone.default or PATH.get(node) == "ttnn.clone"
 
 
 def _itself(node: torch.fx.Node) -> torch.fx.Node:
