@@ -33,8 +33,8 @@ from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES, PHASES, combine_c
 
 FAMILY = "rotary embedding"
 HALVES, PAIRS, FUSED = "RotaryEmbedding", "RotaryEmbeddingLlamaDeviceOperation", "RotaryEmbeddingLlamaFusedQK"
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/kernels/compute/
-# rotary_embedding_llama.cpp: a product by the matrix, two by sine and cosine, and a sum
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/kernels/compute/rotary_embedding_llama.cpp,  # noqa: E501
+# kernel_main: a product by the matrix, two by sine and cosine, and a sum
 STEPS = 4
 STEP_CYCLES = 300.0  # fit: configuring the unpackers and the packer for other buffers, waiting for the packer
 

@@ -171,7 +171,8 @@ def _by_height(work: Convolution, block: Block) -> float:
     return start + (work.steps - 1) * first + work.steps * (work.blocks - 1) * kept
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/device/conv2d_op_sharded_program_factory.cpp, act_mcast_sender
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/conv/conv2d/device/conv2d_op_sharded_program_factory.cpp,
+# act_mcast_sender_semaphore_id
 # After a block was gathered and tilized, the cores along the channels multicast theirs in turn. Weights are read again
 # for every block of the output.
 def _with_multicast(work: Convolution, block: Block, chip: Chip, kernel: KernelTimes) -> float:

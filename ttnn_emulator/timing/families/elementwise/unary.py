@@ -83,7 +83,7 @@ def _stream(source: Spec, out: Spec, compute_ns: float, board: Board, cores: int
     return Stream(used, div_up(tiles, used), (reads,), (writes,), compute_ns, waits_for_writes=False, all_steps=tiles)
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/device/unary_device_operation.cpp, RmChunkConstants: rows
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/eltwise/unary/device/unary_program_factory.cpp, RmChunkConstants: rows
 # shorter than a tile are read together, longer ones in parts
 def rows_of(source: Spec, out: Spec) -> tuple[Traffic, Traffic, int]:
     """Reads and writes per step of a ROW_MAJOR tensor, and its steps."""

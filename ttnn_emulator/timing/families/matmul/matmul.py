@@ -236,7 +236,7 @@ def _ending_cycles(product: Product, board: Board, chip: Chip, course: Course) -
     return cycles
 
 
-# tt-metal v0.77.0: ttnn/cpp/ttnn/kernel_lib/matmul_dataflow_common.hpp, pad_last_ktile: a loop of stores
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/kernel_helper_functions/pad_tile.hpp, pad_last_ktile: a loop of stores
 PADDING_CYCLES = 5.0  # fit, per value
 
 

@@ -27,7 +27,8 @@ from ttnn_emulator.timing.movement import (
 from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES, combine_cycles, copy_cycles, pack_cycles
 
 FAMILY = "recurrence"
-# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/ema: a multiply-add of the vector unit per column
+# tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/accumulation/ema/kernels/compute/ema_compute.cpp, kernel_main:
+# a multiply-add of the vector unit per column
 COLUMN_CYCLES = 12.0
 STEP_CYCLES = 300.0  # fit of attention: configuring the unpackers and the packer for other buffers
 
