@@ -45,6 +45,7 @@ bench: setup  ## speed, as ratios measured in one run
 	$(PY) benchmarks/models.py --layers
 	$(PY) benchmarks/models.py --rss
 	$(PY) benchmarks/models.py --kept --rounds 3
+	$(PY) benchmarks/timing.py
 	$(PY) benchmarks/tracer.py
 
 pictures: setup  ## draw the pictures of the documents again

@@ -12,7 +12,7 @@ from rich.progress import track
 from rich.table import Table
 
 from ttnn_emulator.errors import EmulatorError
-from ttnn_emulator.timing.evaluation import report
+from ttnn_emulator.timing.evaluation import markdown, report
 from ttnn_emulator.timing.evaluation.measurements import UnknownFormat
 
 console = Console(width=None if sys.stdout.isatty() else 160)
@@ -42,6 +42,8 @@ def evaluate(arguments: argparse.Namespace) -> int:
     if models:
         console.print(_models(models))
     _print_misses(predictions, models, arguments.show)
+    if arguments.markdown is not None:
+        markdown.write_tables(arguments.markdown, markdown.tables(report.scores(predictions), models))
     if arguments.csv is not None:
         report.write_predictions(arguments.csv, sources)
     return 0
@@ -59,16 +61,12 @@ def _scores(scores: dict[tuple[str, str], report.Score]) -> Table:
             board,
             str(score.rows),
             str(score.misses or ""),
-            _percent(score.quantile(0.5)),
-            _percent(score.quantile(0.9)),
+            markdown.percent(score.quantile(0.5)),
+            markdown.percent(score.quantile(0.9)),
             f"{score.bias:+.1%}",
-            "" if ideal is None else _percent(ideal),
+            "" if ideal is None else markdown.percent(ideal),
         )
     return table
-
-
-def _percent(share: float) -> str:
-    return "missed" if share == float("inf") else f"{share:.1%}"
 
 
 def _models(models: Sequence[report.ModelTime]) -> Table:
@@ -94,7 +92,7 @@ def _models(models: Sequence[report.ModelTime]) -> Table:
             str(model.programs),
             str(len(model.misses) or ""),
             f"{model.kernels_ns / 1e6:.3f}",
-            _percent(model.uncalibrated) if model.uncalibrated_ns else "",
+            markdown.percent(model.uncalibrated) if model.uncalibrated_ns else "",
             "" if published is None else f"{published / 1e6:.3f}",
             "" if ratio is None else f"{ratio:.3f}",
         )
@@ -123,6 +121,7 @@ def main(argv: list[str] | None = None) -> int:
     command = commands.add_parser("evaluate", help="compare predictions with measured times", description=DESCRIPTION)
     command.add_argument("files", nargs="+", type=Path, metavar="FILE")
     command.add_argument("--csv", type=Path, metavar="OUT", help="write all rows with a column predicted_ns")
+    command.add_argument("--markdown", type=Path, metavar="PAGE", help="write the tables between the marks of a page")
     command.add_argument("--show", type=int, default=20, metavar="N", help="how many misses to list (20)")
     arguments = parser.parse_args(argv)
     try:
