@@ -12,8 +12,8 @@ import pytest
 
 from tests.patience import HANG_SECONDS
 from torch_ttnn.cli import main
-from torch_ttnn.cli.choices import BadChoice
 from torch_ttnn.cli.command import parse
+from torch_ttnn.errors import UserError
 
 
 def test_a_model(capsys: pytest.CaptureFixture, tmp_path: pathlib.Path) -> None:
@@ -44,7 +44,7 @@ def test_json_of_training(capsys: pytest.CaptureFixture) -> None:
 )
 def test_invalid_arguments(arguments: list[str], message: str, capsys: pytest.CaptureFixture) -> None:
     options = parse(arguments)
-    with pytest.raises(BadChoice, match=message.replace("(", r"\(")):
+    with pytest.raises(UserError, match=message.replace("(", r"\(")):
         options.run(options)
     assert main(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err

@@ -16,8 +16,8 @@ HELP = "predict where the time of a model or a script goes on a card, and what w
 PRECISIONS = ("bfloat16", "float32")
 EPILOG = """\
 MODEL is a name, as in `torch-ttnn models --help`; a name that ends in .py is a script that says `import ttnn`, or
-compiles for the emulated device. -o writes ops_perf_results.csv, which tt-perf-report and ttnn-visualizer read, and
-performance.html. All times are predictions for a card; none is a time of this machine.
+compiles for the emulated device. -o writes ops_perf_results.csv and db.sqlite, which tt-perf-report and
+ttnn-visualizer read, and performance.html. All times are predictions for a card; none is a time of this machine.
 
 examples
   torch-ttnn perf resnet18
@@ -40,7 +40,13 @@ PARAMETERS: list[click.Parameter] = [
     ),
     *choices.SIZE_OPTIONS,
     Option("--training", is_flag=True, group=choices.SIZES, help="forward and backward pass"),
-    Option("-o", "--out", metavar="FOLDER", group=choices.WRITTEN, help="write the sheet and the page to this folder"),
+    Option(
+        "-o",
+        "--out",
+        metavar="FOLDER",
+        group=choices.WRITTEN,
+        help="write the sheet, the memory view and the page to this folder",
+    ),
     JSON,
 ]
 
@@ -117,4 +123,4 @@ def _finish(found: Any, options: Options) -> None:
         return
     tables.console().print(found)
     if options.out:
-        print(f"written to {options.out}: ops_perf_results.csv, performance.html", file=sys.stderr)
+        print(f"written to {options.out}: ops_perf_results.csv, performance.html, db.sqlite", file=sys.stderr)
