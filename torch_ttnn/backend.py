@@ -10,6 +10,7 @@ import torch
 import torch.fx
 
 from torch_ttnn import devices
+from torch_ttnn.compiler.frontend import data_dependent
 from torch_ttnn.compiler.frontend.dynamo_rules import traces_recurrent_modules
 from torch_ttnn.compiler.frontend.kept_on_host import overloads_of
 from torch_ttnn.compiler.runtime.announce import warn_of_breaks
@@ -18,6 +19,7 @@ from torch_ttnn.compiler.stages.capture import boxed, compile_captured, static_i
 from torch_ttnn.options import TorchTtnnOption
 
 if TYPE_CHECKING:
+    from torch_ttnn.compiler.frontend.graph_breaks import Missed
     from torch_ttnn.tracer.recording import ProgramTracer
 
 
@@ -86,10 +88,19 @@ class GraphCompiler:
     def _compile(
         self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int], kind: str
     ) -> Callable[[list[Any]], Any]:
+        left = data_dependent.left_to_torch(graph_module.graph)
+        if left is not None:
+            self.tell(left)
+            return boxed(data_dependent.run_by_torch(graph_module))
         target = devices.resolve(self.options.device)
         phase = "bw" if kind == "backward" else "fw"
         traced = functools.partial(self.tracer.program, phase, statics=statics) if self.tracer else None
         return boxed(self.runner(Specialised(graph_module, inputs, statics, target, self.options, traced, kind)))
+
+    def tell(self, left: Missed) -> None:
+        """Tell the user that torch runs a graph, and why."""
+        if self.options.warn:
+            data_dependent.warn_of(left)
 
     def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
         """The function that runs the compiled graph: here the program for its shapes."""

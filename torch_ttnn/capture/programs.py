@@ -47,12 +47,13 @@ class Captured:
         self.found: list[tuple[str, Program]] = []
         self.calls: list[tuple[str, Program, list[Any]]] = []
         self.graphs = 0
+        self.left_to_torch: list[Missed] = []  # graphs without a program
         self.watch = DynamoWatch()
 
     @property
     def missed(self) -> list[Missed]:
-        """What Dynamo left to Python, so that it never reached the backend."""
-        return self.watch.missed
+        """What has no program: code that Dynamo left to Python, and graphs that torch runs."""
+        return [*self.watch.missed, *self.left_to_torch]
 
     @property
     def notes(self) -> list[str]:
@@ -130,6 +131,9 @@ class _Collecting(GraphCompiler):
         super().__init__(captured.options)
         self.captured = captured
         self.name = name
+
+    def tell(self, left: Missed) -> None:
+        self.captured.left_to_torch.append(left)
 
     def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
         captured, name = self.captured, self.name
