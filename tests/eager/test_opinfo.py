@@ -14,8 +14,8 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 
-from tests.compiler.operators import judge, samples
-from tests.compiler.operators.judge import Difference, OtherStrides, require_like
+from tests.compiler.operators import samples
+from tests.compiler.operators.judge import Backward, Difference, OtherStrides, require_like
 from tests.compiler.operators.samples import DTYPES, OPERATORS, Call
 from tests.compiler.test_opinfo import (
     CASTS,
@@ -110,17 +110,18 @@ def _on_host(made: Any) -> Any:
 
 
 def _check_backward(call: Call) -> None:
-    backward = judge.backward_of(call)
-    if not call.tensors or not _torch_computes(call) or not _torch_computes(backward):
+    backward = Backward.of(call)
+    if backward is None or not _torch_computes(backward.as_call()):
         return
+    wanted = backward.as_call()
 
     def run(given: list[torch.Tensor]) -> Any:
         return _on_host(call(*[each.to("ttnn") for each in given]))
 
-    got = judge.gradients(call, call.tensors, run)
+    got = backward.gradients(call.tensors, backward.seeds, run)
     try:
-        require_like(backward, got, [each.clone() for each in call.tensors], strides=False, terms=1.0, cancels=True)
+        require_like(wanted, got, [each.clone() for each in wanted.tensors], strides=False, cancels=True)
     except Difference:
         if not _is_random(call):
             raise
-        _require_shapes(got, backward.eager()[0])
+        _require_shapes(got, wanted.eager()[0])
