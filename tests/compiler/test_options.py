@@ -41,7 +41,8 @@ def test_debug_writes_graphs_before_and_after(tmp_path):
 def test_metrics_path_writes_a_report_per_graph(tmp_path):
     run(metrics_path=tmp_path)
     report = json.loads((tmp_path / "graph_1.json").read_text())
-    assert set(report) == {"programs", "memory", "missed", "compile_seconds", "numerics", "versions"}
+    parts = {"programs", "memory", "predicted", "missed", "compile_seconds", "numerics", "versions"}
+    assert set(report) == parts
     assert report["programs"][0]["host_ops"] == []
 
 
