@@ -71,7 +71,7 @@ def test_data_survive_json(explanation: Explanation) -> None:
 
 def test_no_silicon_calibrates_grayskull(explanation: Explanation) -> None:
     assert explanation.times["e150"].uncalibrated_share == 1
-    assert explanation.times["e150"].error >= 0.6
+    assert explanation.times["e150"].error >= 0.6 - 1e-9
     assert explanation.times["n150"].error < explanation.times["e150"].error
 
 

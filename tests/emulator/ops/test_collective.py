@@ -175,7 +175,7 @@ def test_broadcast(mesh) -> None:
 
 def test_a_broadcast_from_a_missing_chip_would_hang(row) -> None:
     tensor, _ = deal(values(row, (1, 32)), row)
-    with pytest.raises(ttnn.ChipFault, match="wait for ever"):
+    with pytest.raises(ttnn.ChipFault, match="wait forever"):
         ttnn.broadcast(tensor, ttnn.MeshCoordinate(0, 5))
 
 

@@ -64,7 +64,7 @@ def verify_compilation(compilation: Any, *, full: bool = False) -> None:
     for prepared, placeholder in lowered.weights:
         if prepared.graph is not lowered.prepare or placeholder.graph is not lowered.main:
             raise VerifyError(f"the weight {placeholder} of main is not computed by {prepared} of prepare")
-    if not compilation.residents:
+    if not lowered.residents:
         _verify_round_trip(lowered, compilation.target, compilation.captured.graph)
 
 

@@ -31,6 +31,7 @@ from torch_ttnn.compiler.ir.metadata import (
     annotate,
 )
 from torch_ttnn.compiler.ir.nodes import call_node, captured_vals, drop_dead_code
+from torch_ttnn.compiler.ir.resident import Residents
 from torch_ttnn.compiler.ir.source_lines import source_line
 from torch_ttnn.compiler.ir.value import Handle, Value
 from torch_ttnn.compiler.lowering import registry
@@ -49,6 +50,7 @@ class Lowered:
     inputs: list[torch.fx.Node | None]  # of main, one per captured placeholder; None where unused or static
     statics: dict[int, torch.fx.Node]  # index of the captured placeholder: its node in prepare
     values: dict[torch.fx.Node, Any] = field(default_factory=dict)  # captured node: its value
+    residents: Residents = field(default_factory=Residents)  # tensors that are on the device before or after it
 
 
 def lower(
@@ -117,7 +119,9 @@ class _Lowering:
                 builder.main.erase_node(placeholder)
         builder.prepare_graph.output(tuple([prepared for prepared, _ in weights]))
         builder.prepare_graph.eliminate_dead_code()
-        return Lowered(builder.main, builder.prepare_graph, weights, self.inputs, self.statics, self.env)
+        return Lowered(
+            builder.main, builder.prepare_graph, weights, self.inputs, self.statics, self.env, builder.residents
+        )
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 
