@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 import torch
+from torch._C._dynamo import eval_frame
 
+from torch_ttnn.compiler.errors import GraphBreakWarning
 from torch_ttnn.eager.storage import Storage
 from torch_ttnn.eager.views import WHOLE, Chain, Geometry
 
@@ -34,7 +38,13 @@ class TtnnTensor(torch.Tensor):
     def __torch_dispatch__(  # type: ignore[override]
         cls, func: Any, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        return run(func, args, kwargs or {})
+        callback = eval_frame.set_eval_frame(None)  # Dynamo must not capture our own code
+        try:
+            if callable(callback):
+                _warn_of_eager_mode()
+            return run(func, args, kwargs or {})
+        finally:
+            eval_frame.set_eval_frame(callback)
 
     # -- what C++ does not know -------------------------------------------------------------------------------------
 
@@ -155,3 +165,19 @@ def run(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     from torch_ttnn.eager.device import kernels
 
     return kernels.handlers.run(function, args, kwargs)
+
+
+@functools.cache
+def _warn_of_eager_mode() -> None:
+    warnings.warn(
+        "torch.compile does not capture operations on tensors of the device 'ttnn' yet: they run one by one on the "
+        "device, in eager mode. Keep the model and its inputs on the CPU to compile it.",
+        GraphBreakWarning,
+        stacklevel=3,
+    )
+
+
+eval_frame.set_code_exec_strategy(
+    TtnnTensor.__torch_dispatch__.__code__,
+    eval_frame._FrameExecStrategy(eval_frame._FrameAction.SKIP, eval_frame._FrameAction.DEFAULT),
+)
