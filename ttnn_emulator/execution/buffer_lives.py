@@ -71,7 +71,7 @@ class BufferLives:
     def allocated(self, storage: Storage, call: int, spec: Spec | None = None) -> None:
         """A buffer exists from this call on; that of a storage which is known gets the spec of its first tensor."""
         device, placement = storage.device, storage.placement
-        if device is None or placement is None or storage.memory is None:
+        if device is None or placement is None or storage.memory is None or not device.is_open:
             return
         self.devices[device.id()] = device
         known = self._alive.get(id(storage))

@@ -130,8 +130,8 @@ class GraphRecorder(listeners.Listener):
     def freed(self, storage: Storage) -> None:
         node = self.buffers.pop(id(storage), None)
         self.lives.freed(storage, self.call_number)
-        placement = storage.placement
-        if placement is not None:
+        placement, device = storage.placement, storage.device
+        if placement is not None and (device is None or device.is_open):  # closing a device has freed it
             params = {
                 **self._place(storage, placement),
                 "size": placement.total_bytes,

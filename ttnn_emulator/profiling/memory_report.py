@@ -59,6 +59,8 @@ class MemoryReport:
         for each in gc.get_objects():
             if type(each) is Tensor and each.device() is not None:
                 self.graph.hold(each)
+        for device in self.graph.lives.devices.values():
+            self.graph.numbers.of(device)
         try:
             with listeners.listening(self.graph):
                 yield self

@@ -291,6 +291,17 @@ def test_buffers_before_the_recording_are_included(tmp_path) -> None:
     assert set(written(report, tmp_path).column("buffers", "address")) == addresses
 
 
+def test_tensors_of_closed_devices_are_not_included(tmp_path) -> None:
+    with ttnn.open_device(device_id=0) as closed:
+        kept = ones(closed)
+    report = MemoryReport()
+    with ttnn.open_device(device_id=0) as device, report.recording():
+        ttnn.deallocate(ones(device))
+    found = written(report, tmp_path)
+    assert kept.device() is closed and found.column("devices", "device_id") == [0]
+    assert found.rows("buffers", "operation_id, device_id") == [(1, 0)]
+
+
 @pytest.mark.parametrize(
     ("error", "kept"), [(ValueError("mine"), True), (KeyboardInterrupt(), True), (SystemExit(0), False)]
 )
