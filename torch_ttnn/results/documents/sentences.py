@@ -39,8 +39,9 @@ def predicted_by(rows: Iterable[Row], escape: Callable[[str], str] = md.plain) -
     uncalibrated = sum(each.uncalibrated * each.kernels_seconds for each in found) / kernels
     return (
         f"Predicted device times are those of one chip of an {escape(' and '.join(boards))}, by the timing model of "
-        f"sources {escape(' and '.join(sources))}; they are no measurements. Over the rows that have one the expected error is "
-        f"± {share_text(error)}, and no measurement on silicon calibrates {share_text(uncalibrated)} of the time."
+        f"sources {escape(' and '.join(sources))}; they are no measurements. Over the rows that have one "
+        f"the expected error is ± {share_text(error)}, and no measurement on silicon calibrates "
+        f"{share_text(uncalibrated)} of the time."
     )
 
 
