@@ -238,10 +238,10 @@ def test_contributing_walks_through_few_files() -> None:
             assert list(ROOT.glob(re.sub(r"<\w+>", "*", pattern))), f"no file is like {pattern}"
 
 
-def test_the_twenty_things_are_where_contributing_says() -> None:
+def test_twenty_things_are_where_contributing_says() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = text[text.index("### Where would you look for it?") : text.index("\n## Add a lowering")]
     rows = re.findall(r"^\| (.+?) \| `([^`]+)` \|$", section, re.M)
-    assert len(rows) == 20
+    assert len(rows) >= 20
     assert len({thing for thing, _ in rows}) == 20
     assert [path for _, path in rows if not (ROOT / path).exists()] == []
