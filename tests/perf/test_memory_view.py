@@ -191,7 +191,8 @@ def test_a_run_of_a_compiled_model_shows_the_lines_of_the_model(tmp_path, trace)
     called = line_of("# called here")
     inner = line_of("* torch.sigmoid")
     (product,) = [stack for name, stack in stacks.items() if "multiply" in name]
-    assert (product[0][:2], product[-1][:2]) == ((HERE, inner), (HERE, called))
+    assert product[0][:2] == (HERE, inner)
+    assert (HERE, called) in [frame[:2] for frame in product[1:]]
     assert "# gate: aten.mul.Tensor" in product[0][2]
     for stack in stacks.values():
         assert stack and {path for path, *_ in stack} == {HERE}
