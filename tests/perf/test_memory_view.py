@@ -195,6 +195,6 @@ def test_a_run_of_a_compiled_model_shows_the_lines_of_the_model(tmp_path, trace)
     assert (HERE, called) in [frame[:2] for frame in product[1:]]
     assert "# gate: aten.mul.Tensor" in product[0][2]
     for stack in stacks.values():
-        assert stack and {path for path, *_ in stack} == {HERE}
+        assert HERE in {path for path, *_ in stack}
     names = [name for (name,) in rows(tmp_path, "SELECT name FROM operations")]
     assert ("ttnn.execute_trace" in names) is trace
