@@ -39,7 +39,7 @@ PROGRAM, FAMILY = "LayerNormDeviceOperation", "layer_norm"
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/normalization/layernorm/device/layernorm_op_multi_core.cpp,
 # with_weights_max_size: rows of more tiles are read again in every pass
 LARGE_ROW_TILES = {True: 56, False: 112}
-# Formats are set anew for every block of tiles that goes through the scaling steps.
+# Formats are set again for every block of tiles that goes through the scaling steps.
 RECONFIGURE_CYCLES = 70.0  # fit
 
 
