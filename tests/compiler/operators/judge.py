@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.fx
 import torch.utils._pytree as pytree
+from torch._decomp import core_aten_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tests.compiler.operators.samples import SEED, Call
@@ -23,6 +24,11 @@ TIMES, SHARE, SHARE_OF_LARGEST = 8.0, 2.0**-6, 2.0**-7
 # intermediate result rounded to bfloat16.
 TIMES_ROUNDING = 2.0
 SMALLEST = 1e-11  # kernels of erfc and the like come that close to zero
+GRADIENT_FORMULAS = {
+    operator: formula
+    for operator, formula in core_aten_decompositions().items()
+    if operator._schema.name.endswith("_backward")
+}
 
 
 class Difference(AssertionError):
@@ -182,9 +188,15 @@ def require_like(
 
 
 class Rounded(TorchDispatchMode):
-    """Rounds the results of every operation of torch to bfloat16, as the device does, and keeps their dtype."""
+    """Rounds the results of every operation of torch to bfloat16, as the device does, and keeps their dtype.
+
+    Gradients that torch computes in one operation are decomposed, so that their intermediate results are rounded too.
+    """
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        if func in GRADIENT_FORMULAS:
+            with self:
+                return GRADIENT_FORMULAS[func](*args, **(kwargs or {}))
         result = func(*args, **(kwargs or {}))
         for made, returned in zip(pytree.tree_leaves(result), func._schema.returns):
             is_view = returned.alias_info is not None and not returned.alias_info.is_write

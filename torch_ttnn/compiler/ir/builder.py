@@ -305,7 +305,7 @@ class ProgramBuilder:
         node.kwargs = {**node.kwargs, "dtype": DataType.FLOAT32}  # type: ignore[dict-item]
         annotate(node, spec=typed)
         wide = Handle(node, typed)
-        with node.graph.inserting_after(node):
+        with node.graph.inserting_before(node.next):
             narrow = self.converted(wide, handle.layout, handle.dtype)
         for user in users:
             user.replace_input_with(node, narrow.node)
