@@ -46,6 +46,10 @@ class TtnnTensor(torch.Tensor):
         finally:
             eval_frame.set_eval_frame(callback)
 
+    def __coerce_same_metadata_as_tangent__(self, metadata: Any, kind: Any = None) -> TtnnTensor:
+        """AOTAutograd captures gradients as plain tensors of the device."""
+        return self
+
     # -- what C++ does not know -------------------------------------------------------------------------------------
 
     @property
