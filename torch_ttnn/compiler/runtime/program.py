@@ -151,9 +151,7 @@ class Program:
 
     def finished(self, outputs: list[Any]) -> list[Any]:
         """Outputs of the last run with torch's strides; those on the device have them already."""
-        return [
-            each if finish is None else finish(each) for finish, each in zip(self._outputs, outputs)
-        ]
+        return [each if finish is None else finish(each) for finish, each in zip(self._outputs, outputs)]
 
     def hand_out(self, result: Any, owner: Owner) -> None:
         """Note what a result of the last run, a tensor of the device, has become part of."""

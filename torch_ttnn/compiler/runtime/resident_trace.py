@@ -31,6 +31,7 @@ class ResidentTrace(TracedProgram):
     def __init__(self, parts: Parts, weights: dict[torch.fx.Node, int], target: Target) -> None:
         super().__init__(parts, weights, target)
         self._numbers = [NUMBER[node] for node in parts.residents]
+        self._written = [NUMBER[node] for node in parts.written()]
         self._changing: set[int] = set()  # inputs that are other tensors from call to call
         self._read: dict[int, Any] = {}  # input: the tensor that replays read
         self._in_use: list[tuple[Any, weakref.ref[Owner]]] = []  # results, and what they are part of
@@ -47,7 +48,11 @@ class ResidentTrace(TracedProgram):
         for number in self._changing:
             ttnn.copy(inputs[number], read[number])
         self._move_out()
-        return self._replay(weights, inputs)
+        outputs = self._replay(weights, inputs)
+        for number in self._written:
+            if number in self._changing:
+                ttnn.copy(read[number], inputs[number])
+        return outputs
 
     def _first(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         return super().__call__(weights, inputs) if not self._has_room else self._capture(weights, inputs)

@@ -42,10 +42,10 @@ class Parts:
         self.downloaded = [node for node in self.body if any(kinds[user] == "after" for user in node.users)]
         if any(kinds.get(node) == "before" for after in self.after for node in after.all_input_nodes):
             self.is_whole = False  # an uploaded input is also an output: rare, and a trace gains nothing
-        if any(user in self.after for node in self._written() for user in node.users):
+        if any(user in self.after for node in self.written() for user in node.users):
             self.is_whole = False  # it downloads what a replay has overwritten
 
-    def _written(self) -> list[torch.fx.Node]:
+    def written(self) -> list[torch.fx.Node]:
         """The inputs on the device that the program writes."""
         targets = [node.args[1] for node in self.body if PATH.get(node) == "ttnn.copy"]
         return [node for node in self.residents if node in targets]

@@ -21,7 +21,7 @@ from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.runtime.announce import announce
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.compiler.runtime.specialisation import concrete, is_symbolic
-from torch_ttnn.eager.compiled.graphs import Rewritten, on_host
+from torch_ttnn.eager.compiled.graphs import Rewritten, on_host, written_inputs
 from torch_ttnn.eager.compiled.integer_ranges import result_bounds
 from torch_ttnn.eager.compiled.precision import chosen
 from torch_ttnn.eager.device.boards import Board, board_of
@@ -54,6 +54,7 @@ class DeviceGraph:
         self._statics = frozenset(statics if kind == "inference" else ())
         self._mode = next((each.fake_mode for each in inputs if hasattr(each, "fake_mode")), None) or FakeTensorMode()
         self.numbers = Numbers(graph_module) if any(is_symbolic(each) for each in inputs) else None
+        self._written = frozenset(written_inputs(graph_module.graph))
         self._programs: OrderedDict[Any, OnDevice] = OrderedDict()
         self._lock = threading.RLock()
 
@@ -64,7 +65,17 @@ class DeviceGraph:
         return self.numbers.results(inputs, outputs)
 
     def _run(self, inputs: Sequence[Any]) -> list[Any]:
-        inputs = [each.clone() if each.__class__ is TtnnTensor and each._chain else each for each in inputs]
+        views = {number: each for number, each in enumerate(inputs) if each.__class__ is TtnnTensor and each._chain}
+        if not views:
+            return self._run_whole(inputs)
+        whole = [views[number].clone() if number in views else each for number, each in enumerate(inputs)]
+        outputs = self._run_whole(whole)
+        for number in self._written & views.keys():
+            views[number].copy_(whole[number])
+        return outputs
+
+    def _run_whole(self, inputs: Sequence[Any]) -> list[Any]:
+        """The results for inputs that are no views of other tensors."""
         for each in inputs:
             if each.__class__ is TtnnTensor and each._held.place is Place.NOWHERE:
                 each._held.define()
@@ -144,7 +155,9 @@ class OnDevice:
         kept = program.kept or [None] * len(outputs)
         vals = [each.meta.get("val") if isinstance(each, torch.fx.Node) else None for each in outputs]
         self._facts = [
-            Result.of(val, how, board) if here and isinstance(val, torch.Tensor) and how is not Written.IN_PLACE else None
+            Result.of(val, how, board)
+            if here and isinstance(val, torch.Tensor) and how is not Written.IN_PLACE
+            else None
             for val, how, here in zip(vals, kept, stays)
         ]
         self._in_place = [how is Written.IN_PLACE for how in kept]

@@ -78,13 +78,22 @@ def _is_on_device(val: Any) -> bool:
     return isinstance(val, torch.Tensor) and val.device.type == "ttnn"
 
 
-def _writes_as_outputs(graph: torch.fx.Graph) -> list[int]:
-    """Append what `copy_` writes into inputs to the outputs, in place of the write."""
+def written_inputs(graph: torch.fx.Graph) -> dict[int, list[torch.fx.Node]]:
+    """The writes into inputs, by the index of the input."""
     placeholders = graph.find_nodes(op="placeholder")
-    written: dict[int, Any] = {}
+    found: dict[int, list[torch.fx.Node]] = {}
     for node in graph.find_nodes(op="call_function", target=aten.copy_.default):
         if node.args[0] in placeholders:
-            written[placeholders.index(node.args[0])] = node.args[1]
+            found.setdefault(placeholders.index(node.args[0]), []).append(node)
+    return found
+
+
+def _writes_as_outputs(graph: torch.fx.Graph) -> list[int]:
+    """Append what is written into inputs to the outputs, in place of the writes."""
+    written: dict[int, Any] = {}
+    for number, nodes in written_inputs(graph).items():
+        for node in nodes:
+            written[number] = node.args[1]
             node.replace_all_uses_with(node.args[1])
             graph.erase_node(node)
     output = graph.output_node()
@@ -113,7 +122,9 @@ class _Vals:
         if whole is None:
             self._kept.append(val)
             length = _reach(val)
-            whole = self._storages[key] = torch.empty(max(length, storage.nbytes() // val.itemsize), dtype=val.dtype, device=HOST)
+            whole = self._storages[key] = torch.empty(
+                max(length, storage.nbytes() // val.itemsize), dtype=val.dtype, device=HOST
+            )
         return whole.as_strided(val.shape, val.stride(), val.storage_offset())
 
 
