@@ -16,7 +16,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from torch_ttnn.compiler.analysis.never_nan import overloads
-from torch_ttnn.compiler.frontend import checked_inputs, foreach, transformer_layers, weight_norm
+from torch_ttnn.compiler.frontend import checked_inputs, distances, foreach, transformer_layers, weight_norm
 from torch_ttnn.compiler.frontend.recurrent_layers import decompose_layers
 from torch_ttnn.compiler.lowering import LOWERINGS
 
@@ -77,6 +77,7 @@ def _all_decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         **core,
         **checked_inputs.decompositions(),
+        **distances.DECOMPOSITIONS,
         **foreach.decompositions(),
         **transformer_layers.DECOMPOSITIONS,
         **weight_norm.DECOMPOSITIONS,
