@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.ir.metadata import MOVE, NUMBER, PATH, REASON, SPEC, Move
+from torch_ttnn.compiler.ir.metadata import MOVE, PATH, REASON, SPEC, Move
 from torch_ttnn.compiler.runtime.direct_replay import DirectReplay
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
 from torch_ttnn.compiler.stages import emit

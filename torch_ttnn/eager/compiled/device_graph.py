@@ -14,8 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torch_ttnn.compiler.analysis.nan_inputs import has_nan
 from torch_ttnn.compiler.errors import BeyondBounds
-from torch_ttnn.compiler.fusion.composites import BeyondDomain
 from torch_ttnn.compiler.frontend.symbolic_numbers import Numbers
+from torch_ttnn.compiler.fusion.composites import BeyondDomain
 from torch_ttnn.compiler.ir.resident import Residents, Written
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.runtime.announce import announce
@@ -79,7 +79,7 @@ class DeviceGraph:
         for each in inputs:
             if each.__class__ is TtnnTensor and each._held.place is Place.NOWHERE:
                 each._held.define()
-        key = [each._held.key if each.__class__ is TtnnTensor else None for each in inputs]
+        key: list[Any] = [each._held.key if each.__class__ is TtnnTensor else None for each in inputs]
         if self.numbers is not None:
             key += [tuple(each.shape) if isinstance(each, torch.Tensor) else each for each in inputs]
         found = self._programs.get(tuple(key))

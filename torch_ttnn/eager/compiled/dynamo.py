@@ -10,7 +10,6 @@ from torch._dynamo.variables.builder import VariableBuilder
 
 from torch_ttnn.eager.tensor import TtnnTensor
 
-
 _of_others = builder.infer_subclass_type
 
 

@@ -1,4 +1,4 @@
-"""The bounds of integers that a program returns or writes, from those of its inputs: no download is needed to know them."""
+"""Bounds of integers that a program returns or writes, from those of its inputs: they need not be downloaded."""
 
 from __future__ import annotations
 
