@@ -81,6 +81,7 @@ class GraphCompiler:
     def __init__(self, options: TorchTtnnOption, tracer: ProgramTracer | None = None) -> None:
         self.options = options
         self.tracer = tracer
+        self.device_graphs: list[DeviceGraph] = []
 
     def inference(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
         return self._compile(graph_module, inputs, static_inputs(), "inference")
@@ -96,8 +97,10 @@ class GraphCompiler:
         self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int], kind: str
     ) -> Callable[[list[Any]], Any]:
         if is_of_device(graph_module):
-            traced = self._traced(kind, statics)
-            return boxed(DeviceGraph(graph_module, inputs, statics, self.options, traced, kind))
+            graph = DeviceGraph(graph_module, inputs, statics, self.options, self._traced(kind, statics), kind)
+            self.device_graphs.append(graph)
+            graph.release_with_model = self.release
+            return boxed(self.device_runner(graph))
         left = data_dependent.left_to_torch(graph_module.graph)
         if left is not None:
             self.tell(left)
@@ -115,6 +118,15 @@ class GraphCompiler:
         """Tell the user that torch runs a graph, and why."""
         if self.options.warn:
             data_dependent.warn_of(left)
+
+    def release(self) -> None:
+        """Free what the programs of this region keep on the device: its model is gone, or has other tensors."""
+        for graph in self.device_graphs:
+            graph.release()
+
+    def device_runner(self, graph: DeviceGraph) -> Callable[[list[Any]], Any]:
+        """The function that runs a graph of tensors on the device."""
+        return graph
 
     def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
         """The function that runs the compiled graph: here the program for its shapes."""

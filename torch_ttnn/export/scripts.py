@@ -109,7 +109,8 @@ def export_code(
     inputs, folder, mode = _with_folder(inputs, folder, mode)
     _require_known(mode)
     captured = capture_call(
-        ModelCall.of(model, inputs, named, args=args, kwargs=kwargs, options=options, device=device)
+        ModelCall.of(model, inputs, named, args=args, kwargs=kwargs, options=options, device=device),
+        from_host=True,
     )
     if captured.without_values:
         raise TorchTtnnError("a model on the meta device has no weights to export; build it with values")

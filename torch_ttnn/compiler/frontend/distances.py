@@ -1,7 +1,7 @@
 """Decomposes Euclidean distances into differences.
 
-torch computes them by a product, `x² + y² - 2xy`, which cancels: in bfloat16 the distance of two close points would have
-no correct digit.
+torch computes them by a product, `x² + y² - 2xy`, which cancels: in bfloat16 the distance of two close points would
+have no correct digit.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -50,6 +51,10 @@ class DeviceGraph:
         self.options = options
         self.kind = kind
         self._traced = traced
+        self.from_host = False  # programs upload their inputs and download results, as those of models on the CPU
+        self.release_with_model: Callable[[], None] = lambda: None
+        self._parameters = list(statics)
+        self._gone: list[weakref.ref[Storage]] = []  # of the parameters that the programs were compiled for
         # In training, parameters change with every step: the program reads them where they are.
         self._statics = frozenset(statics if kind == "inference" else ())
         self._mode = next((each.fake_mode for each in inputs if hasattr(each, "fake_mode")), None) or FakeTensorMode()
@@ -76,6 +81,13 @@ class DeviceGraph:
 
     def _run_whole(self, inputs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are no views of other tensors."""
+        program = self.program_for(inputs)
+        if not self._gone and self._parameters:
+            self._watch_parameters(inputs)
+        return program.run(inputs)
+
+    def program_for(self, inputs: Sequence[Any]) -> OnDevice:
+        """The program for the way in which these inputs are stored, compiled at their first use."""
         for each in inputs:
             if each.__class__ is TtnnTensor and each._held.place is Place.NOWHERE:
                 each._held.define()
@@ -83,9 +95,25 @@ class DeviceGraph:
         if self.numbers is not None:
             key += [tuple(each.shape) if isinstance(each, torch.Tensor) else each for each in inputs]
         found = self._programs.get(tuple(key))
-        if found is None:
-            found = self._added(tuple(key), inputs)
-        return found.run(inputs)
+        return found if found is not None else self._added(tuple(key), inputs)
+
+    def release(self) -> None:
+        """Free what the programs keep on the device; their next run prepares it again."""
+        self._gone.clear()
+        for each in self._programs.values():
+            each.program.release()
+
+    def _watch_parameters(self, inputs: Sequence[Any]) -> None:
+        """Release the programs when a parameter is gone: their traces refer to its memory."""
+        me = weakref.ref(self)
+
+        def when_gone(_: Any) -> None:
+            graph = me()
+            if graph is not None and graph._gone:
+                graph.release_with_model()
+
+        tensors = [inputs[number] for number in self._parameters]
+        self._gone = [weakref.ref(each._held, when_gone) for each in tensors if isinstance(each, TtnnTensor)]
 
     def _added(self, key: tuple, inputs: Sequence[Any]) -> OnDevice:
         with self._lock, quiet():
@@ -122,7 +150,7 @@ class DeviceGraph:
             board.target,
             options,
             mode,
-            Residents(residents, results=stays, written=written),
+            Residents() if self.from_host else Residents(residents, results=stays, written=written),
         )
         program = compile_graph(compilation)
         program.kind = self.kind
@@ -240,8 +268,11 @@ class OnDevice:
                 held.keep_bounds(known[place])
 
     def _on_host(self, inputs: Sequence[Any], reason: str) -> list[Any]:
-        """Run a call with torch, and upload its results."""
         log.warning("%s: torch runs this call on the host", reason)
+        return self.on_host(inputs)
+
+    def on_host(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run a call with torch, and upload its results."""
         with quiet(), torch.no_grad():
             hosts = [each._held.host() if isinstance(each, TtnnTensor) else each for each in inputs]
             outputs = self.program.on_host(hosts)
