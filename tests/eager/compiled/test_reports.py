@@ -35,7 +35,8 @@ def test_profile_predicts_a_time() -> None:
 def test_exported_code_uploads_its_inputs(tmp_path: Path) -> None:
     with torch.no_grad():
         exported = torch_ttnn.export_code(_model(), torch.randn(4, 64).to("ttnn"), tmp_path)
-    done = subprocess.run([sys.executable, "-m", "ttnn_emulator", str(next(iter(exported)))], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "ttnn_emulator", str(next(iter(exported)))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "PCC" in done.stdout
 
