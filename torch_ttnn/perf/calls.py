@@ -7,14 +7,14 @@ operations, so the timing model sees the programs that the library would choose,
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, leaves, mapped
+from torch_ttnn.perf.planned_operations import PlannedOperations
 from ttnn_emulator import EmulatorError, MeshDevice, MeshShape, Tensor, specs_only
-from ttnn_emulator.execution.listeners import HostOperation, Listener, OperationEvent, Transfer, listening
+from ttnn_emulator.execution.listeners import HostOperation, Transfer, listening
 from ttnn_emulator.execution.operation_table import OPERATIONS
 from ttnn_emulator.hardware.activity import CallRecord
 from ttnn_emulator.hardware.boards import Board
@@ -126,17 +126,17 @@ def repeated(
     known: dict[Hashable, Spec] = dict(calls.given)
     originals = calls.given | {key: spec for each in before for key, spec in each.outputs.items()}
     previous = {id(each.call): each for each in before}
-    heard = _Operations()
+    operations = PlannedOperations()
     for call in calls.calls:
         args, kwargs = (mapped(each, lambda leaf: _known(leaf, known)) for each in (call.args, dict(call.kwargs)))
         made = None
         changed = change(call, args, kwargs) if change is not None else None
         if changed is not None:
-            made = _made(call, *changed, device, heard, is_changed=True)
+            made = _made(call, *changed, device, operations, is_changed=True)
         if made is None:
-            made = _made(call, args, kwargs, device, heard, is_changed=False)
+            made = _made(call, args, kwargs, device, operations, is_changed=False)
         if made is None:
-            restored = _restored(call, known, originals, device, heard)
+            restored = _restored(call, known, originals, device, operations)
             earlier = previous.get(id(call)) or Made(call, call.ran, call.outputs)
             made = dataclasses.replace(earlier, records=(*restored, *earlier.records))
         known.update(made.outputs)
@@ -148,7 +148,7 @@ def _restored(
     known: Mapping[Hashable, Spec],
     originals: Mapping[Hashable, Spec],
     device: MeshDevice,
-    heard: _Operations,
+    operations: PlannedOperations,
 ) -> list[CallRecord]:
     """Conversions of a call's operands to the memory in which they were without a change."""
     found: list[CallRecord] = []
@@ -157,7 +157,7 @@ def _restored(
         if now is None or then is None or now == then or not then.on_device:
             continue
         conversion = Call("ttnn.to_memory_config", (ref,), {"memory_config": then.memory_config}, None, call.origin)
-        made = _made(conversion, (now,), dict(conversion.kwargs), device, heard, is_changed=True)
+        made = _made(conversion, (now,), dict(conversion.kwargs), device, operations, is_changed=True)
         found += made.records if made is not None else ()
     return found
 
@@ -172,7 +172,13 @@ def _known(leaf: Any, known: Mapping[Hashable, Spec]) -> Any:
 
 
 def _made(
-    call: Call, args: tuple, kwargs: dict[str, Any], device: MeshDevice, heard: _Operations, *, is_changed: bool
+    call: Call,
+    args: tuple,
+    kwargs: dict[str, Any],
+    device: MeshDevice,
+    operations: PlannedOperations,
+    *,
+    is_changed: bool,
 ) -> Made | None:
     """The call with these arguments; None if it is refused."""
 
@@ -183,13 +189,14 @@ def _made(
         return device if isinstance(leaf, DeviceMarker) else leaf
 
     try:
-        with specs_only(), listening(heard):
+        with specs_only(), listening(operations):
             result = OPERATIONS[call.name](*mapped(args, placed), **mapped(kwargs, placed))
     except (EmulatorError, TypeError, ValueError):
-        heard.taken()
+        operations.taken()
         return None
-    records, l1_bytes = heard.taken()
-    return Made(call, records, dict(_outputs(call.results, result)), l1_bytes, is_changed)
+    records, l1_bytes = operations.taken()
+    programs = tuple([record for record in records if record.runs_program])
+    return Made(call, programs, dict(_outputs(call.results, result)), l1_bytes, is_changed)
 
 
 def _outputs(refs: Any, result: Any) -> Iterator[tuple[Hashable, Spec]]:
@@ -199,26 +206,3 @@ def _outputs(refs: Any, result: Any) -> Iterator[tuple[Hashable, Spec]]:
     elif isinstance(refs, list | tuple) and isinstance(result, list | tuple):
         for ref, each in zip(refs, result):
             yield from _outputs(ref, each)
-
-
-class _Operations(Listener):
-    """The device operations of this thread. They are only planned, so the device does not count them as its work."""
-
-    def __init__(self) -> None:
-        self.thread = threading.get_ident()
-        self.records: list[CallRecord] = []
-        self.l1_bytes = 0
-
-    def ended(self, event: OperationEvent) -> None:
-        if event.record is None or threading.get_ident() != self.thread:
-            return
-        event.record.count -= 1
-        if event.error is None and event.record.runs_program:
-            self.records.append(event.record)
-            self.l1_bytes = max(self.l1_bytes, event.l1_bytes)
-
-    def taken(self) -> tuple[tuple[CallRecord, ...], int]:
-        found = tuple(self.records), self.l1_bytes
-        self.records.clear()
-        self.l1_bytes = 0
-        return found
