@@ -161,6 +161,9 @@ def writes(kernels: Kernels, spec: Spec) -> Access:
 # -- sizes ------------------------------------------------------------------------------------------------------------
 
 
+USERS_PER_TILE = TILE_SIZE  # in decoding, a row of a tile is a user's token
+
+
 def tiles_of(spec: Spec) -> int:
     """Tiles of a tensor in TILE layout; those that its values would fill otherwise."""
     height, width = spec.physical_shape

@@ -16,6 +16,7 @@ from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.timing.chips import CHIPS
 from ttnn_emulator.timing.launches import Bound, Launch
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES
 
 
@@ -210,11 +211,6 @@ def traffic_of(spec: Spec, tiles: float = 1.0) -> Traffic:
     if tiles < 1:
         return Traffic(bytes_of_tile(spec) * tiles, not spec.memory_config.is_l1)
     return Traffic(bytes_of_tile(spec), not spec.memory_config.is_l1, tiles)
-
-
-def is_local(spec: Spec) -> bool:
-    """Whether every core has its part of the tensor in its own L1."""
-    return spec.is_sharded and spec.memory_config.is_l1
 
 
 # -- whole programs ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from ttnn_emulator.timing.calls import Call, prices
 from ttnn_emulator.timing.families.attention.chunks import (
     NARROW,
     ROW_CYCLES,
-    STEP_CYCLES,
     Chunk,
     chunk_cycles,
     ending_cycles,
@@ -32,6 +31,7 @@ from ttnn_emulator.timing.movement import (
 )
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import Precision, field_of, grid_of, precision_of
+from ttnn_emulator.timing.tile_kernels import STEP_CYCLES
 
 PROGRAM, FAMILY = "SdpaDecodeDeviceOperation", "decode attention"
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/kernels/rt_args_common.hpp,

@@ -13,12 +13,12 @@ from ttnn_emulator.timing.chips import CHIPS
 from ttnn_emulator.timing.families.elementwise.unary import typecast_launch, unary_launch
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.programs import ProgramRun, times
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_by_tile import (
     COSTS,
     Operands,
     Stream,
     bytes_of_tile,
-    is_local,
     operands_launch,
     shard_tiles,
     stream_launch,

@@ -23,6 +23,7 @@ from ttnn_emulator.timing.movement import (
     tile_size,
     writes,
 )
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_kernels import combine_cycles
 from ttnn_emulator.timing.vector_unit import unary_cycles
 
@@ -67,10 +68,10 @@ def gate(call: Call) -> Sequence[Launch]:
     grouped = grouped and call.arguments.get("n_groups", GROUPS) != 1
     compute = choosing_ns(experts, call.board, sigmoid=call.name != "ttnn.moe", grouped=grouped)
     kernels, tiles = kernels_of(run), div_up(experts, TILE_SIZE)
-    own = scores.is_sharded and scores.memory_config.is_l1
+    own = is_local(scores)
     read = 0.0 if own else reads(kernels, scores).ns(NARROW, tiles)
     out = call.outputs[0]
-    write = 0.0 if out.is_sharded and out.memory_config.is_l1 else writes(kernels, out).ns(out.page_bytes)
+    write = 0.0 if is_local(out) else writes(kernels, out).ns(out.page_bytes)
     traffic = NO_TRAFFIC if own else read_traffic(scores, rows * tiles, NARROW)
     return [moved(run, FAMILY, cores, Stages(div_up(rows, cores), read, compute, write), traffic)]
 

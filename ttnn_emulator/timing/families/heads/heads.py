@@ -17,7 +17,7 @@ from ttnn_emulator.timing.families.heads.sharded import (
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import is_dram, shard_cores
 from ttnn_emulator.timing.programs import ProgramRun, times
-from ttnn_emulator.timing.tile_by_tile import is_local
+from ttnn_emulator.timing.shards import is_local
 
 CREATING = {
     "ttnn.experimental.nlp_create_qkv_heads": "NlpCreateHeadsDeviceOperation",

@@ -28,7 +28,7 @@ from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import KERNELS, Stages, Traffic, is_dram, moved, shard_cores, tile_size
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import layout_of
-from ttnn_emulator.timing.tile_by_tile import is_local
+from ttnn_emulator.timing.shards import is_local
 
 PROGRAM, FAMILY = "GroupNormDeviceOperation", "group_norm"
 

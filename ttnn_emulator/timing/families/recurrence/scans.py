@@ -24,13 +24,12 @@ from ttnn_emulator.timing.movement import (
     write_traffic,
     writes,
 )
-from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES, combine_cycles, copy_cycles, pack_cycles
+from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES, STEP_CYCLES, combine_cycles, copy_cycles, pack_cycles
 
 FAMILY = "recurrence"
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/accumulation/ema/kernels/compute/ema_compute.cpp, kernel_main:
 # a multiply-add of the vector unit per column
 COLUMN_CYCLES = 12.0
-STEP_CYCLES = 300.0  # fit of attention: configuring the unpackers and the packer for other buffers
 
 
 @prices("ttnn.ema")
