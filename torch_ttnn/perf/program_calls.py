@@ -35,15 +35,15 @@ _DTYPES = {
 def calls_of(programs: Sequence[Program], device: MeshDevice) -> Calls:
     """The calls of one call of a model: all its programs, one after the other."""
     steps: list[Step] = []
-    given: dict[Hashable, Spec] = {}
+    inputs: dict[Hashable, Spec] = {}
     for program in programs:
         for node, kind in walked(program):
-            given.update(_given(node, kind))
+            inputs.update(_inputs(node, kind))
             steps += _steps(node, kind, device)
-    return Calls(device.board, steps, given, 'on a card with options={"trace": True}')
+    return Calls(device.board, steps, inputs, 'on a card with options={"trace": True}')
 
 
-def _given(node: torch.fx.Node, kind: Kind) -> Iterator[tuple[Hashable, Spec]]:
+def _inputs(node: torch.fx.Node, kind: Kind) -> Iterator[tuple[Hashable, Spec]]:
     """Weights, and tensors that are uploaded."""
     if kind in (Kind.INPUT, Kind.UPLOAD):
         yield from ((node, tensor.spec) for tensor in _tensors(node))
