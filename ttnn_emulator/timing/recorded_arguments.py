@@ -51,7 +51,7 @@ def scheme_of(value: Any, default: TensorMemoryLayout) -> TensorMemoryLayout:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What a compute kernel config says of time: phases per product, and the width of the destination register."""
+    """What affects time in a compute kernel config: phases per product, and the width of the destination register."""
 
     fidelity: MathFidelity
     fp32_acc: bool = False

@@ -54,7 +54,7 @@ def profiler_measurements(file: str, rows: Sequence[Row]) -> Measure:
 
 
 def board_of(row: Mapping[str, str], most_cores: int = 0) -> Board:
-    """The board of a row. Rows without an architecture are of a Blackhole, as the files that have such rows are.
+    """The board of a row. Rows without an architecture were recorded on a Blackhole.
 
     most_cores  the most cores of any row of the same sheet: the grid, if the row does not name it
     """
@@ -69,7 +69,7 @@ def board_of(row: Mapping[str, str], most_cores: int = 0) -> Board:
 
 
 def _grid(cores: int) -> tuple[int, int]:
-    """The most nearly square grid of so many cores."""
+    """The most nearly square grid of this number of cores."""
     rows = max(size for size in range(1, math.isqrt(cores) + 1) if cores % size == 0)
     return cores // rows, rows
 

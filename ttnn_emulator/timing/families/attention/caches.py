@@ -108,7 +108,7 @@ def fill(call: Call) -> Sequence[Launch]:
 
 
 def paged_launch(run: ProgramRun, cache: Spec, source: Spec, indices: int) -> Launch:
-    """A token of every user, each on a core of its own, which holds all heads of its token.
+    """A token of every user, one core per user, which holds all heads of the token.
 
     indices  tensors of positions and pages that are read first
     """
@@ -149,7 +149,7 @@ def paged(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.experimental.paged_fused_update_cache", "ttnn.experimental.indexed_fused_update_cache")
 def paged_fused(call: Call) -> Sequence[Launch]:
-    """Keys and values at the same time, on cores of their own."""
+    """Keys and values at the same time, on different cores."""
     cache, source = call.tensors[:2]
     launch = paged_launch(planned_run(call, FUSED, call.tensors), cache, source, _indices(call))
     return [launch]

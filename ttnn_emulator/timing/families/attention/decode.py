@@ -100,7 +100,7 @@ def decode_launch(decoding: Decoding, run: ProgramRun) -> Launch:
 
 @prices("ttnn.prim.sdpa_decode")
 def decode(call: Call) -> Sequence[Launch]:
-    """Positions are known only if they are arguments; if they are in a tensor, all of the cache is read."""
+    """Positions are known only if they are arguments; if they are in a tensor, the whole cache is read."""
     q, k = call.tensors[:2]
     v, table, settings = call.tensor("v") or k, call.tensor("page_table"), call.arguments.get("settings")
     geometry = field_of(settings, "geometry")
@@ -150,7 +150,7 @@ _GRID = re.compile(r"grid\D{0,3}(\d+)\s*x\s*(\d+)")
 
 @times(PROGRAM, "ScaledDotProductAttentionDecode", family=FAMILY)
 def decode_row(run: ProgramRun) -> Launch:
-    """A row of a sheet; without a position in its attributes, all of the cache is taken to be read."""
+    """A row of a sheet; without a position in its attributes, the whole cache is assumed to be read."""
     q, k, v = run.inputs[:3]
     users = q.shape[1]
     paged = k.shape[0] != users

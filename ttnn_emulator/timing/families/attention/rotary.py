@@ -40,7 +40,7 @@ STEPS = 4
 
 
 def step_cycles(run: ProgramRun, tiles: int, fidelity: MathFidelity) -> float:
-    """A product or sum of some tiles at a time, without the other steps' overlapping it."""
+    """A product or sum of some tiles at a time, not overlapped with other steps."""
     size = tile_size(run.inputs[0])
     return STEP_CYCLES + tiles * (combine_cycles(2 * size, PHASES[fidelity]) + pack_cycles(size, run.chip))
 
@@ -96,7 +96,7 @@ def pairs(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.experimental.rotary_embedding_llama_fused_qk")
 def fused(call: Call) -> Sequence[Launch]:
-    """Queries and keys of all users, each user on a core of its own: queries on some cores, keys on others."""
+    """Queries and keys of all users, one core per user: queries on some cores, keys on others."""
     run = planned_run(call, FUSED, call.tensors)
     precision = precision_of_call(call, MathFidelity.HiFi4)
     q, k = call.tensors[:2]

@@ -1,4 +1,4 @@
-"""Attention to chosen keys, the scores that choose them, and attention to points of an image."""
+"""Attention to selected keys, the scores that select them, and attention to points of an image."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def chosen_keys(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.experimental.indexer_score_dsa", "ttnn.experimental.indexer_score_msa")
 def scores(call: Call) -> Sequence[Launch]:
-    """Scores of all keys for every token: products of all heads, which are weighed and added up."""
+    """Scores of all keys for every token: products of all heads, which are weighted and summed."""
     q, k = call.tensors[:2]
     out = call.outputs[0]
     run = planned_run(call, "IndexerScoreDeviceOperation", call.tensors)
@@ -97,7 +97,7 @@ def scores(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.experimental.multi_scale_deformable_attn")
 def points(call: Call) -> Sequence[Launch]:
-    """Every point of a query reads its four neighbours, which are weighed and added up."""
+    """Every point of a query reads its four neighbours, which are weighted and summed."""
     value, grid = call.tensors[:2]
     out = call.outputs[0]
     run = planned_run(call, "MultiScaleDeformableAttnDeviceOperation", call.tensors)

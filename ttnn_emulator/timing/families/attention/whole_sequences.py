@@ -85,7 +85,7 @@ def visible_chunks(attention: Attention) -> float:
 def busiest_core(attention: Attention) -> tuple[int, int, float]:
     """Cores that work, and the chunks of queries and of scores of the busiest one.
 
-    Causal chunks are given out in pairs of an early and a late one, if there are as many early as late ones.
+    Causal chunks are assigned in pairs of an early and a late one, if their number is even.
     """
     count = chunks_in(attention.queries, attention.rows)
     visible = visible_chunks(attention)

@@ -63,7 +63,7 @@ def several_launch(
 
 @times(TERNARY, "WhereDeviceOperation", family=TERNARY_FAMILY)
 def ternary(run: ProgramRun) -> Launch:
-    """Sheets do not name the function: a choice is taken for one."""
+    """Sheets do not name the function: it is assumed to be a `where`."""
     cycles = ternary_cycles("where", run.board.arch)
     return several_launch(TERNARY, TERNARY_FAMILY, run.inputs[:3], run.outputs[:1], cycles, run.board, cores=run.cores)
 

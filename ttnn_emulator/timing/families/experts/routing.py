@@ -98,7 +98,7 @@ def router(call: Call) -> Sequence[Launch]:
 
 
 def _summed(call: Call, program: str, experts: int, columns: int, source: Spec) -> Launch:
-    """A tile of the output is the sum of a tile of every expert, weighed by its score."""
+    """A tile of the output is the sum of a tile of every expert, weighted by its score."""
     run = planned_run(call, program, call.tensors)
     kernels, size = kernels_of(run), float(tile_size(source) if source.is_tile else NARROW)
     cores = min(max(columns, 1), call.board.cores)

@@ -306,7 +306,7 @@ def _dram_bytes(product: Product, course: Course) -> float:
 
 
 def _tile_by_tile(product: Product, board: Board, chip: Chip) -> Launch:
-    """Every core computes whole output tiles and reads both operands anew for each of them."""
+    """Every core computes whole output tiles and reads both operands again for each of them."""
     tiles = product.batch * product.rows * product.columns
     cores = min(tiles, board.cores)
     per_core = div_up(tiles, cores)

@@ -1,4 +1,4 @@
-"""Norms of rows that several chips share: statistics before the gathering of all chips' parts, the scaling after it."""
+"""Norms of rows that several chips share: statistics before the all-gather, scaling after it."""
 
 from __future__ import annotations
 

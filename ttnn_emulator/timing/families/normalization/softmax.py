@@ -46,7 +46,7 @@ class Softmax:
 
     stable  subtracts the largest value first
     mask    the mask that it adds after scaling
-    causal  every row of tiles has a mask of its own; otherwise a row of the mask is broadcast
+    causal  every row of tiles has its own mask; otherwise a row of the mask is broadcast
     """
 
     stable: bool

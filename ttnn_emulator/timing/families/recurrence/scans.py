@@ -1,4 +1,4 @@
-"""Recurrences: every core goes along a sequence step by step."""
+"""Recurrences: every core processes a sequence step by step."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def states(call: Call) -> Sequence[Launch]:
     size = tile_size(a)
     tiles = div_up(tiles_of(a), cores)
     row = 2 * (combine_cycles(2 * size, 4) + pack_cycles(size, run.chip) + HANDOVER_CYCLES)
-    # A group of tiles is untilized, gone through row by row, and tilized.
+    # A group of tiles is untilized, processed row by row, and tilized.
     compute = run.chip.ns(row + 3 * (copy_cycles(size, a.dtype) + pack_cycles(size, run.chip)))
     return [moved(run, FAMILY, cores, Stages(tiles, 0.0, compute), NO_TRAFFIC)]
 
