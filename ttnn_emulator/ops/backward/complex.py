@@ -111,7 +111,7 @@ def angle_bw(grad_tensor: Tensor, input_tensor: ComplexTensor, *, memory_config:
 
 @composite("ttnn.polar_bw")
 def polar_bw(grad_tensor: ComplexTensor, input_tensor: ComplexTensor, *, memory_config: MemoryConfig) -> list:
-    """The real parts of conj(g) z ÷ |z| and of conj(g) z i, for z of magnitude and angle as given."""
+    """The real parts of conj(g) z ÷ |z| and of conj(g) z i, for the z of this magnitude and angle."""
     m, g = {"memory_config": memory_config}, grad_tensor
     z = from_polar(input_tensor, **m)
     size = magnitude(z, **m)

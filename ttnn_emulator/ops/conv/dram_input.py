@@ -138,7 +138,7 @@ def plan_convolution(
         return Outcome(run.output, run, run.problem, run.stages)
     require(
         not settings.override_output_sharding_config,
-        "override_output_sharding_config does not go with an input that is sliced in DRAM",
+        "override_output_sharding_config does not support an input that is sliced in DRAM",
     )
     fold = None
     folding = folds(settings, problem.window, x.memory_config, in_rows=not x.is_tile)

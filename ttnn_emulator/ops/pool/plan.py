@@ -101,7 +101,7 @@ def plan_in_l1(
         held = placed.bytes_per_bank(1, 16)
         course.copy("sharded", placed, frees=False)
     else:
-        require(scheme is None, "an input that is sharded takes no applied_shard_scheme")
+        require(scheme is None, "applied_shard_scheme does not support a sharded input")
         require(config.shard_spec.orientation is ROWS, "shards of a pool's input must be in row-major order")
         require(config.is_l1, "shards of a pool's input must be in L1")
         placed, cores = x, Cores.of(config)
