@@ -183,7 +183,7 @@ class Storage:
         with quiet():
             form = self.resident.form
             stored = downloaded(self.board, self.payload, HELD[self.dtype][1])
-            whole = stored.view(form.held).permute(form.axes) if not form.is_plain else stored.view(self.size)
+            whole = stored.view(form.stored_shape).permute(form.axes) if not form.is_plain else stored.view(self.size)
             result = torch.empty_strided(self.size, self.stride, dtype=self.dtype, device="cpu")
             return result.copy_(whole)
 

@@ -341,8 +341,8 @@ class _Reference:
                 continue
             is_own = origin is node or (node.target is operator.getitem and origin is node.args[0])
             if (is_own or node.name in self.fused) and PATH.get(base.node) != "ttnn.from_torch":
-                form = value.form
-                found.setdefault(base.node.name, (name, self._operation(name), (form.held, form.axes, value.shape)))
+                order = (value.form.stored_shape, value.form.axes, value.shape)
+                found.setdefault(base.node.name, (name, self._operation(name), order))
         return found
 
     def _operation(self, name: str) -> str:

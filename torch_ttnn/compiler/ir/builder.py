@@ -263,7 +263,7 @@ class ProgramBuilder:
         apart = self.split_heads(handle, form)
         if apart is not None:
             return apart
-        return self.ttnn.permute(self.reshaped(handle, form.held), list(form.axes))
+        return self.ttnn.permute(self.reshaped(handle, form.stored_shape), list(form.axes))
 
     def split_heads(self, handle: Handle, form: Form) -> Handle | None:
         """[B, S, H * D] to [B, H, S, D] in one operation, where the library has one."""
@@ -348,13 +348,13 @@ class ProgramBuilder:
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": value.dtype})
         return self._seen_on_host(node, handle.shape, value.shape, form)
 
-    def _seen_on_host(self, node: torch.fx.Node, held: Shape, shape: Shape, form: Form) -> torch.fx.Node:
-        """View a torch tensor of shape `held` in torch's order and shape."""
+    def _seen_on_host(self, node: torch.fx.Node, actual: Shape, shape: Shape, form: Form) -> torch.fx.Node:
+        """View a torch tensor of shape `actual` in torch's order and shape."""
         graph = node.graph
         if form.is_plain:
             form = Form.plain(shape)
-        if held != form.held:
-            node = self._host_call(graph, torch.ops.aten.view.default, (node, list(form.held)), {})
+        if actual != form.stored_shape:
+            node = self._host_call(graph, torch.ops.aten.view.default, (node, list(form.stored_shape)), {})
         if not form.is_plain:
             node = self._host_call(graph, torch.ops.aten.permute.default, (node, list(form.axes)), {})
         return node
