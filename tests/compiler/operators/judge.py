@@ -12,7 +12,7 @@ import torch.utils._pytree as pytree
 from torch._decomp import core_aten_decompositions
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tests.compiler.operators.samples import SEED, Call
+from tests.compiler.operators.samples import SEED, Call, NotDense
 from torch_ttnn.backend import backend
 
 HALF_STEP = 2.0**-9  # relative, of bfloat16, the device's dtype of floats
@@ -106,6 +106,8 @@ class Backward:
 def _seeds(call: Call, places: Sequence[int]) -> tuple[torch.Tensor, ...]:
     """Random gradients of the outputs."""
     outputs = _differentiable(call(*_leaves_of_autograd(call.tensors, places)))
+    if any(each.layout is not torch.strided for each in outputs):
+        raise NotDense
     generator = torch.Generator().manual_seed(1)
     return tuple([torch.randn(each.shape, generator=generator).to(each.dtype) for each in outputs])
 
