@@ -108,25 +108,32 @@ class TracedProgram:
         return self._download(ttnn, weights, inputs, self._results)
 
     def _without_trace(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        results = self._computed(weights, inputs)
+        return self._download(self._target.border.ttnn, weights, inputs, results)
+
+    def _computed(self, weights: list[Any], inputs: Sequence[Any]) -> Sequence[Any]:
+        """Run the program call by call, up to its results on the device."""
         ttnn, device = self._target.border.ttnn, self._target.device
         self._buffers = self._upload(ttnn, device, inputs)
-        results = self._body(ttnn, device, weights, inputs, self._buffers)
-        return self._download(ttnn, weights, inputs, results)
+        return self._body(ttnn, device, weights, inputs, self._buffers)
 
     @unobserved()
     def _capture(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         self.release()
-        outputs = self._without_trace(weights, inputs)
+        results = self._computed(weights, inputs)
         try:
-            self._record(weights, inputs)
+            results = self._recorded(weights, inputs, results)
         except RuntimeError as error:  # the program itself has just run
             self.release()
             self._has_room = False
             log.warning("a program runs without a trace from now on, call by call: %s", error)
-        return outputs
+        return self._download(self._target.border.ttnn, weights, inputs, results)
 
-    def _record(self, weights: list[Any], inputs: Sequence[Any]) -> None:
-        """Capture the trace; tensors among the inputs that are on the device are those that every replay reads."""
+    def _recorded(self, weights: list[Any], inputs: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+        """Capture the trace, and return the results of this call, which has run already.
+
+        Tensors among the inputs that are on the device are those that every replay reads.
+        """
         ttnn, device = self._target.border.ttnn, self._target.device
         trace = ttnn.begin_trace_capture(device, cq_id=0)
         try:
@@ -135,6 +142,7 @@ class TracedProgram:
             ttnn.end_trace_capture(device, trace, cq_id=0)
             self._trace = trace
         self._made_from = list(weights)
+        return results
 
     def release(self) -> None:
         """Free the buffers; the next call captures the trace again."""
