@@ -72,7 +72,8 @@ class DeviceGraph:
         outputs = self._run_whole(whole)
         for number in self._written & views.keys():
             views[number].copy_(whole[number])
-        return outputs
+        own = {id(whole[number]): view for number, view in views.items()}
+        return [own.get(id(each), each) for each in outputs]
 
     def _run_whole(self, inputs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are no views of other tensors."""
@@ -85,7 +86,10 @@ class DeviceGraph:
         found = self._programs.get(tuple(key))
         if found is None:
             found = self._added(tuple(key), inputs)
-        return found.run(inputs)
+        outputs = found.run(inputs)
+        for place, number in found.given.items():
+            outputs.insert(place, inputs[number])
+        return outputs
 
     def _added(self, key: tuple, inputs: Sequence[Any]) -> OnDevice:
         with self._lock, quiet():
@@ -163,6 +167,7 @@ class OnDevice:
         self._in_place = [how is Written.IN_PLACE for how in kept]
         self._results = len(rewritten.results)
         self._written = rewritten.written
+        self.given = rewritten.given  # results that are inputs, in ascending order
         self._integers = {
             place: node
             for place, node in enumerate(outputs)
