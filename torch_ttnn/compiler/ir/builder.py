@@ -259,6 +259,8 @@ class ProgramBuilder:
 
     def in_order(self, handle: Handle, form: Form) -> Handle:
         """Materialise a form: the stored tensor in torch's order and shape."""
+        if handle.layout is TILE and is_mostly_padding(form.held, handle.shape):
+            handle = self.ttnn.to_layout(handle, ROW_MAJOR)
         if form.is_plain:
             return self.reshaped(handle, form.shape)
         apart = self.split_heads(handle, form)
@@ -469,8 +471,8 @@ class ProgramBuilder:
             return None  # a requirement that does not hold leaves inputs as they were
         try:
             dtype, layout = resident.spec.dtype, resident.spec.layout
-            handle = value.tile(dtype) if layout is TILE else value.row_major(dtype)
-            handle = self._in_main(self.reshaped(handle, resident.spec.shape))
+            value = value.view(resident.spec.shape)
+            handle = self._in_main(value.tile(dtype) if layout is TILE else value.row_major(dtype))
             return self.ttnn.clone(handle) if _is_memory_of_input(handle.node) else handle
         except StaysOnHost:
             return None
