@@ -82,7 +82,7 @@ class DeviceGraph:
                 each._held.define()
         key = [each._held.key if each.__class__ is TtnnTensor else None for each in inputs]
         if self.numbers is not None:
-            key += [tuple(each.shape) if isinstance(each, torch.Tensor) else each for each in inputs]
+            key += [self._size_of(number, each) for number, each in enumerate(inputs)]
         found = self._programs.get(tuple(key))
         if found is None:
             found = self._added(tuple(key), inputs)
@@ -90,6 +90,13 @@ class DeviceGraph:
         for place, number in found.given.items():
             outputs.insert(place, inputs[number])
         return outputs
+
+    def _size_of(self, number: int, item: Any) -> Any:
+        """What a program is compiled for: shapes and sizes, but not numbers that are operands only."""
+        if isinstance(item, torch.Tensor):
+            return tuple(item.shape)
+        assert self.numbers is not None
+        return type(item) if number in self.numbers.places else item
 
     def _added(self, key: tuple, inputs: Sequence[Any]) -> OnDevice:
         with self._lock, quiet():
@@ -167,6 +174,7 @@ class OnDevice:
         self._in_place = [how is Written.IN_PLACE for how in kept]
         self._results = len(rewritten.results)
         self._written = rewritten.written
+        self._narrowed = rewritten.narrowed
         self.given = rewritten.given  # results that are inputs, in ascending order
         self._integers = {
             place: node
@@ -176,6 +184,8 @@ class OnDevice:
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """The results for these inputs; the values of inputs that the graph writes are changed."""
+        if self._narrowed:
+            inputs = [each.float() if number in self._narrowed else each for number, each in enumerate(inputs)]
         beyond = self._beyond(inputs)
         if beyond:
             return self._on_host(inputs, beyond)

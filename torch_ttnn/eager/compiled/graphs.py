@@ -22,6 +22,7 @@ class Rewritten:
     inputs   whether each input is on `ttnn`
     results  whether each result is, in front of the new values of inputs
     written  the indices of the inputs whose new values are the last outputs
+    narrowed the indices of numbers in float64 that the graph takes in float32
     given    results that are inputs, which the graph has no outputs for: the index of each, by the result's place
     """
 
@@ -29,6 +30,7 @@ class Rewritten:
     inputs: list[bool]
     results: list[bool]
     written: list[int]
+    narrowed: frozenset[int]
     given: dict[int, int]
 
 
@@ -63,6 +65,7 @@ def on_host(graph_module: torch.fx.GraphModule, mode: FakeTensorMode) -> Rewritt
         [_is_on_device(node.meta.get("val")) for node in placeholders],
         [_is_result_on_device(node) for place, node in enumerate(outputs) if place not in given],
         [],
+        _narrowed(graph, annotated),
         given,
     )
     made.written = _writes_as_outputs(graph)
@@ -77,6 +80,26 @@ def _inputs_among(outputs: Sequence[Any], graph: torch.fx.Graph) -> dict[int, in
     return {
         place: numbers[node] for place, node in enumerate(outputs) if node in numbers and _is_result_on_device(node)
     }
+
+
+def _narrowed(graph: torch.fx.Graph, annotated: _Vals) -> frozenset[int]:
+    """Take numbers in float32 that are only used so: Dynamo passes those of Python in float64."""
+    found = set()
+    for number, node in enumerate(graph.find_nodes(op="placeholder")):
+        val = node.meta.get("val")
+        is_number = isinstance(val, torch.Tensor) and val.dtype is torch.float64 and not val.ndim
+        if not is_number or not all(_is_cast_to_float32(user) for user in node.users):
+            continue
+        node.meta["val"] = annotated.cast(val, torch.float32)
+        for user in list(node.users):
+            user.replace_all_uses_with(node)
+            graph.erase_node(user)
+        found.add(number)
+    return frozenset(found)
+
+
+def _is_cast_to_float32(node: torch.fx.Node) -> bool:
+    return node.target is aten._to_copy.default and node.kwargs == {"dtype": torch.float32}
 
 
 def _is_node(item: Any) -> bool:
@@ -129,6 +152,10 @@ class _Vals:
     def of(self, val: Any) -> Any:
         with self._mode:
             return tree_map(self._of_tensor, val)
+
+    def cast(self, val: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        with self._mode:
+            return val.to(dtype)
 
     def _of_tensor(self, val: Any) -> Any:
         if not isinstance(val, torch.Tensor) or val.device.type != "ttnn":
