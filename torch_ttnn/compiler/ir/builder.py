@@ -443,7 +443,8 @@ class ProgramBuilder:
                 handle, form = value.tile(DataType.FLOAT32 if is_wide else None), Form.plain(value.shape)
             else:
                 handle, form = value.stored()
-                handle = self.cast(handle, self.device_dtype(value.dtype))
+                is_exact = value.numel == 1 and value.is_float and handle.dtype is DataType.FLOAT32
+                handle = handle if is_exact else self.cast(handle, self.device_dtype(value.dtype))
             handle = self._in_main(handle)
             if handle.node.op == "placeholder":  # a result must not be the memory of an input, or of a constant
                 handle = self.ttnn.clone(handle)
