@@ -18,7 +18,6 @@ from rich.console import Console
 from rich.table import Table
 from torch import nn
 
-import torch_ttnn
 from torch_ttnn.eager.device.boards import board_of
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
 
@@ -102,7 +101,7 @@ def measure(name: str, arguments: argparse.Namespace) -> None:
     for _ in range(arguments.steps):
         for each in made:
             each.step()
-    torchs, narrow, ours = made
+    torchs, _, ours = made
     table = Table(box=box.SIMPLE_HEAD, title=f"{name}, batch {arguments.batch}, dropout {arguments.dropout}")
     for title in ("phase", "torch float32, ms", "ttnn, ms", "ratio"):
         table.add_column(title, justify="left" if title == "phase" else "right")

@@ -22,8 +22,8 @@ from torch_ttnn.eager.compiled.graphs import is_of_device
 from torch_ttnn.options import TorchTtnnOption
 
 if TYPE_CHECKING:
-    from torch_ttnn.compiler.runtime.program import Program
     from torch_ttnn.compiler.frontend.graph_breaks import Missed
+    from torch_ttnn.compiler.runtime.program import Program
     from torch_ttnn.tracer.recording import ProgramTracer
 
 dynamo.register()

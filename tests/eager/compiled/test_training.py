@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import psutil
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-import torch_ttnn
 from torch_ttnn.eager.device.boards import board_of
 from torch_ttnn.workloads.agreement import pcc
 from torch_ttnn.zoo.torchvision_ops import ensure_operators
@@ -200,6 +200,26 @@ def test_schedules_need_two_programs(schedule: Callable[[torch.optim.Optimizer],
     assert all(calls["ttnn.execute_trace"] == 3 for calls in ours.calls[WARM + 1 :])
 
 
+def test_dropout_is_drawn_in_front_of_a_trace() -> None:
+    compiled = torch.compile(lambda x: F.dropout(x, 0.5) * 2, backend="ttnn")
+    x = torch.ones(4, 64, device="ttnn", requires_grad=True)
+    masks, seen = [], []
+    for number in range(4):
+        torch.manual_seed(number % 2)
+        x.grad = None
+        calls: Counter[str] = Counter()
+        with board_of().target.border.listening(lambda path, *_, calls=calls: calls.update([path])):
+            made = compiled(x)
+            made.sum().backward()
+        masks.append(made.detach().cpu())
+        assert torch.equal(x.grad.cpu(), masks[-1])
+        seen.append(calls["ttnn.execute_trace"])
+    assert torch.equal(masks[0], masks[2]) and torch.equal(masks[1], masks[3])
+    assert not torch.equal(masks[0], masks[1])
+    assert masks[0].mean().item() == pytest.approx(2.0, abs=0.5)
+    assert seen[-1] == 2
+
+
 def test_step_counts_are_on_the_device() -> None:
     model = nn.Linear(4, 4).to("ttnn")
     optimizer = torch.optim.AdamW(model.parameters())
@@ -255,26 +275,35 @@ def test_saved_activations_of_two_calls() -> None:
     assert (ours - expected).norm() < 0.02 * expected.norm()
 
 
-def test_memory_stays_and_is_freed() -> None:
+def bytes_in_use(steps: int) -> list[int]:
+    """The bytes on the device after each step of a training run, whose model is dropped then."""
+    model, ((inputs, labels),) = perceptron()
+    model.to("ttnn")
+    optimizer = adamw(model.parameters())
+    loss_of = torch.compile(lambda x, y: F.cross_entropy(model(x), y), backend="ttnn")
+    step = torch.compile(optimizer.step, backend="ttnn")
+    used = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss_of(inputs.to("ttnn"), labels.to("ttnn")).backward()
+        step()
+        used.append(torch.ttnn.memory_allocated())
+    return used
+
+
+@pytest.mark.parametrize("steps", [40, pytest.param(1000, marks=pytest.mark.slow)])
+def test_memory_stays_and_is_freed(steps: int) -> None:
     board = board_of()
     torch.ttnn.empty_cache()
     gc.collect()
     before, traces = torch.ttnn.memory_allocated(), len(board.target.device.traces)
-    run = train(perceptron, "ttnn", steps=4)
-    model, (inputs, labels) = run.model, perceptron()[1][0]
-    optimizer = torch.optim.AdamW(model.parameters())
-    loss_of = torch.compile(lambda x, y: F.cross_entropy(model(x), y), backend="ttnn")
-    step = torch.compile(optimizer.step, backend="ttnn")
-    used = []
-    for number in range(40):
-        optimizer.zero_grad()
-        loss_of(inputs.to("ttnn"), labels.to("ttnn")).backward()
-        step()
-        if number >= 10:
-            used.append(torch.ttnn.memory_allocated())
-    assert max(used) == min(used)
-    del run, model, optimizer, loss_of, step
+    used = bytes_in_use(10)
     torch._dynamo.reset()
+    process = psutil.Process()
+    resident = process.memory_info().rss
+    used = bytes_in_use(steps)
+    assert len(set(used[10:])) == 1
+    assert process.memory_info().rss - resident < 64 << 20
     torch.ttnn.empty_cache()
     gc.collect()
     assert torch.ttnn.memory_allocated() == before

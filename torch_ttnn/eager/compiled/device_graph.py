@@ -14,8 +14,8 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from torch_ttnn.compiler.analysis.nan_inputs import has_nan
 from torch_ttnn.compiler.errors import BeyondBounds
-from torch_ttnn.compiler.fusion.composites import BeyondDomain
 from torch_ttnn.compiler.frontend.symbolic_numbers import Numbers
+from torch_ttnn.compiler.fusion.composites import BeyondDomain
 from torch_ttnn.compiler.ir.resident import Residents, Written
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.runtime.announce import announce

@@ -11,7 +11,6 @@ from torch._dynamo.variables.builder import VariableBuilder
 from torch_ttnn.eager.compiled import optimizers
 from torch_ttnn.eager.tensor import TtnnTensor
 
-
 _of_others = builder.infer_subclass_type
 
 

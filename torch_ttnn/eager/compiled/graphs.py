@@ -134,7 +134,7 @@ def _writes_as_outputs(graph: torch.fx.Graph) -> list[int]:
     for number, nodes in written_inputs(graph).items():
         for node in nodes:
             written[number] = node.args[1]
-            node.replace_all_uses_with(node.args[1])
+            node.replace_all_uses_with(node.args[1])  # type: ignore[arg-type]
             graph.erase_node(node)
     output = graph.output_node()
     output.args = ((*output.args[0], *written.values()),)  # type: ignore[misc]
@@ -175,4 +175,4 @@ class _Vals:
 def _reach(val: torch.Tensor) -> int:
     if not val.numel():
         return 0
-    return 1 + val.storage_offset() + sum((size - 1) * stride for size, stride in zip(val.shape, val.stride()))
+    return 1 + int(val.storage_offset()) + sum((size - 1) * stride for size, stride in zip(val.shape, val.stride()))

@@ -1,4 +1,4 @@
-"""The bounds of integers that a program returns or writes, from those of its inputs: no download is needed to know them."""
+"""The bounds of integers that a program returns or writes, from those of its inputs: nothing is downloaded for them."""
 
 from __future__ import annotations
 

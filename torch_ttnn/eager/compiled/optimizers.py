@@ -17,7 +17,7 @@ _set_capturable = OptimizerVariable._set_capturable
 
 
 def register() -> None:
-    OptimizerVariable._set_capturable = _with_state_on_device
+    OptimizerVariable._set_capturable = _with_state_on_device  # type: ignore[method-assign, assignment]
 
 
 def _with_state_on_device(optimizer: OptimizerVariable, translator: Any) -> None:

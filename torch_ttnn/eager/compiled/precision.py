@@ -7,7 +7,6 @@ import dataclasses
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.options import TorchTtnnOption
 
 aten = torch.ops.aten
