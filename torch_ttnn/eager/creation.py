@@ -90,7 +90,7 @@ def fill(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     border = held.board.target.border
     with quiet():
         payload = border.ttnn.full(
-            list(held.size),
+            list(resident.spec.shape),
             number,
             dtype=border.argument(dtype),
             layout=border.argument(resident.spec.layout),

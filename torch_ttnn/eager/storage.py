@@ -18,7 +18,7 @@ from torch_ttnn.compiler.analysis.index_bounds import INT32, Bounds
 from torch_ttnn.compiler.analysis.nan_inputs import has_nan
 from torch_ttnn.compiler.ir.resident import Resident
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
-from torch_ttnn.compiler.ir.tile_padding import is_mostly_padding
+from torch_ttnn.compiler.ir.tile_padding import is_mostly_padding, merged_for_tiles
 from torch_ttnn.eager.device.boards import Board
 from torch_ttnn.eager.quiet import quiet
 from ttnn_emulator import ROW_MAJOR_LAYOUT, TILE_LAYOUT, DataType
@@ -152,7 +152,7 @@ class Storage:
         resident = resident_of(self.size, dtype)
         border = self.board.target.border
         payload = border.ttnn.from_torch(
-            tensor.detach().to(moved).contiguous(),
+            tensor.detach().to(moved).reshape(resident.spec.shape).contiguous(),
             dtype=border.argument(dtype),
             layout=border.argument(resident.spec.layout),
             device=border.device,
@@ -214,11 +214,12 @@ def downloaded(board: Board, payload: Any, dtype: torch.dtype) -> torch.Tensor:
 
 
 def resident_of(size: Shape, dtype: DataType) -> Resident:
-    """How an upload is stored: tiles, or rows where tiles would be mostly padding."""
-    layout = ROW_MAJOR_LAYOUT if is_mostly_padding(size) else TILE_LAYOUT
+    """How an upload is stored: in tiles, as a matrix or in rows where tiles would be mostly padding."""
     found = _residents.get((size, dtype))
     if found is None:
-        found = _residents[size, dtype] = Resident(Spec.of(size, dtype, layout), Form.plain(size))
+        stored = merged_for_tiles(size) if is_mostly_padding(size) else size
+        layout = ROW_MAJOR_LAYOUT if is_mostly_padding(stored) else TILE_LAYOUT
+        found = _residents[size, dtype] = Resident(Spec.of(stored, dtype, layout), Form.plain(size))
     return found
 
 

@@ -12,6 +12,7 @@ from torch_ttnn.compiler.fusion import (
     experts,
     heads,
     norms,
+    optimizers,
     products,
     projections,
     rotary,
@@ -39,6 +40,7 @@ FAMILIES: tuple[Family, ...] = (
     Family("shifted norms", norms.SHIFTED),
     Family("weighted norms", norms.WEIGHTED, after=("shifted norms",)),
     Family("norms", norms.PLAIN, after=("weighted norms",)),
+    Family("optimizers", optimizers.FUSIONS),
     Family("rotary embedding", rotary.FUSIONS),
     # Its pattern contains a rotary embedding of the front of a head.
     Family("partial rotary embedding", rotary.PARTIAL, after=("rotary embedding",)),

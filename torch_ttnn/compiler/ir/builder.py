@@ -22,6 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import _disable_current_modes
 
 import ttnn_emulator
+from torch_ttnn.compiler.analysis.index_bounds import INT32
 from torch_ttnn.compiler.analysis.ranges import Range
 from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.fusion import composites
@@ -258,6 +259,8 @@ class ProgramBuilder:
 
     def in_order(self, handle: Handle, form: Form) -> Handle:
         """Materialise a form: the stored tensor in torch's order and shape."""
+        if handle.layout is TILE and is_mostly_padding(form.stored_shape, handle.shape):
+            handle = self.ttnn.to_layout(handle, ROW_MAJOR)
         if form.is_plain:
             return self.reshaped(handle, form.shape)
         apart = self.split_heads(handle, form)
@@ -432,16 +435,29 @@ class ProgramBuilder:
 
     def kept(self, value: Value) -> tuple[torch.fx.Node, Resident] | None:
         """A result that stays on the device, and how it is stored there; None if it is on the host, or has to be."""
-        if value.is_host_result:
+        if not self._is_exact_constant(value) if value.is_static else value.is_host_result:
             return None
         try:
-            handle, form = value.stored()
-            handle = self._in_main(self.cast(handle, self.device_dtype(value.dtype)))
+            if value.is_static:
+                is_wide = value.dtype is torch.float32
+                handle, form = value.tile(DataType.FLOAT32 if is_wide else None), Form.plain(value.shape)
+            else:
+                handle, form = value.stored()
+                is_exact = value.numel == 1 and value.is_float and handle.dtype is DataType.FLOAT32
+                handle = handle if is_exact else self.cast(handle, self.device_dtype(value.dtype))
+            handle = self._in_main(handle)
             if handle.node.op == "placeholder":  # a result must not be the memory of an input, or of a constant
                 handle = self.ttnn.clone(handle)
         except StaysOnHost:
             return None
         return handle.node, Resident(handle.tensor.spec, form if not form.is_plain else Form.plain(value.shape))
+
+    def _is_exact_constant(self, value: Value) -> bool:
+        """Whether a static value is a constant that the device holds as it is."""
+        constant = self.constant_of(value)
+        if constant is None or not constant.numel():
+            return False
+        return not bool(constant.isnan().any()) if value.is_float else INT32.hold(constant)
 
     def in_full_precision(self, item: Any) -> Any:
         """A float32 value of the device as float32; any other argument as it is."""
@@ -456,8 +472,8 @@ class ProgramBuilder:
             return None  # a requirement that does not hold leaves inputs as they were
         try:
             dtype, layout = resident.spec.dtype, resident.spec.layout
-            handle = value.tile(dtype) if layout is TILE else value.row_major(dtype)
-            handle = self._in_main(self.reshaped(handle, resident.spec.shape))
+            value = value.view(resident.spec.shape)
+            handle = self._in_main(value.tile(dtype) if layout is TILE else value.row_major(dtype))
             return self.ttnn.clone(handle) if _is_memory_of_input(handle.node) else handle
         except StaysOnHost:
             return None

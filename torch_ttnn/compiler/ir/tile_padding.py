@@ -28,3 +28,13 @@ def is_mostly_padding(shape: Sequence[int], stored: Sequence[int] | None = None)
     if stored is not None:
         return tuple(shape) != tuple(stored) and volume > MOST_PADDING * tile_volume(stored)
     return len(shape) >= 2 and volume > max(UPLOAD_LIMIT, MOST_PADDING * math.prod(shape))
+
+
+def merged_for_tiles(shape: Sequence[int]) -> tuple[int, ...]:
+    """The matrix with the same elements in the same order that takes the least memory in tiles.
+
+    >>> merged_for_tiles((64, 32, 3, 3)), merged_for_tiles((16, 512, 1, 1))
+    ((64, 288), (16, 512))
+    """
+    splits = [(math.prod(shape[:dim]), math.prod(shape[dim:])) for dim in range(1, len(shape))]
+    return min(splits, key=tile_volume, default=tuple(shape))

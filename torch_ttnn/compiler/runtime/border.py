@@ -45,6 +45,7 @@ class Border:
         self.device = device
         self.is_closed = False
         self.holders: weakref.WeakSet[Holder] = weakref.WeakSet()  # of tensors on the device
+        self.results_of_traces: set[int] = set()  # the ids of tensors that every replay of a trace writes
         self._objects: dict[str, Any] = {}
         self._listeners: tuple[CallListener, ...] = ()
         self._reported: _ReportedCalls | None = _ReportedCalls(library, "ttnn", self)

@@ -1,13 +1,15 @@
 """Traces of programs whose inputs and results stay on the device.
 
-A replay reads and writes fixed buffers. Tensors that are there at every call (a parameter, a cache) are read where they
-are. One that is another tensor from call to call is copied into a buffer of the trace. Results are the trace's own
-buffers: one that is still in use at the next replay is moved out of them first, by a copy.
+A replay reads and writes fixed buffers. Tensors that are there at every call (a parameter, a cache, the results of
+another trace) are read where they are. One that is another tensor from call to call is copied into a buffer of the
+trace. Results are the trace's own buffers, from the first call on: one that is still in use at the next replay is moved
+out of them first, by a copy.
 """
 
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -16,6 +18,8 @@ import torch.fx
 from torch_ttnn.compiler.ir.metadata import NUMBER
 from torch_ttnn.compiler.runtime.trace import Parts, TracedProgram
 from torch_ttnn.devices import Target
+
+MOST_MOVES = 8  # of an input among the results of traces: then it is copied in every call
 
 
 class Owner(Protocol):
@@ -32,9 +36,13 @@ class ResidentTrace(TracedProgram):
         super().__init__(parts, weights, target)
         self._numbers = [NUMBER[node] for node in parts.residents]
         self._written = [NUMBER[node] for node in parts.written()]
+        outputs = parts.after[-1].args[0]
+        self._kept = [place for place, node in enumerate(parts.downloaded) if node in outputs]  # type: ignore[operator]
         self._changing: set[int] = set()  # inputs that are other tensors from call to call
+        self._moves: Counter[int] = Counter()  # by input: how often it was another trace's result
         self._read: dict[int, Any] = {}  # input: the tensor that replays read
         self._in_use: list[tuple[Any, weakref.ref[Owner]]] = []  # results, and what they are part of
+        self._results_of_traces = target.border.results_of_traces
 
     def __call__(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         if self._made_from is None or any(one is not other for one, other in zip(self._made_from, weights)):
@@ -42,7 +50,7 @@ class ResidentTrace(TracedProgram):
         read = self._read
         moved = [each for each in self._numbers if inputs[each] is not read[each] and each not in self._changing]
         if moved:
-            self._changing.update(moved)
+            self._note_moved(moved, inputs)
             return self._first(weights, inputs)
         ttnn = self._target.border.ttnn
         for number in self._changing:
@@ -54,20 +62,35 @@ class ResidentTrace(TracedProgram):
                 ttnn.copy(read[number], inputs[number])
         return outputs
 
+    def _note_moved(self, moved: Sequence[int], inputs: Sequence[Any]) -> None:
+        """Decide which inputs will move again: the result of another trace only does if that is captured again."""
+        own = {id(result) for result in self._results}
+        for number in moved:
+            self._moves[number] += 1
+            is_fixed = id(inputs[number]) in self._results_of_traces and id(inputs[number]) not in own
+            if not is_fixed or self._moves[number] > MOST_MOVES:
+                self._changing.add(number)
+
     def _first(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         return super().__call__(weights, inputs) if not self._has_room else self._capture(weights, inputs)
 
-    def _record(self, weights: list[Any], inputs: Sequence[Any]) -> None:
-        clone = self._target.border.ttnn.clone
-        own = {id(result) for result in self._results}
-        self._changing.update(number for number in self._numbers if id(inputs[number]) in own)
+    def _recorded(self, weights: list[Any], inputs: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+        """Capture the trace; the results that stay on the device become those of its own buffers."""
+        ttnn = self._target.border.ttnn
         self._read = {
-            number: clone(inputs[number]) if number in self._changing else inputs[number] for number in self._numbers
+            number: ttnn.clone(inputs[number]) if number in self._changing else inputs[number]
+            for number in self._numbers
         }
         every: list[Any] = [None] * len(inputs)
         for number, tensor in self._read.items():
             every[number] = tensor
-        super()._record(weights, every)
+        super()._recorded(weights, every, results)
+        handed_out = list(results)
+        for place in self._kept:
+            ttnn.copy(results[place], self._results[place])
+            handed_out[place] = self._results[place]
+        self._results_of_traces.update(id(self._results[place]) for place in self._kept)
+        return handed_out
 
     def hand_out(self, result: Any, owner: Owner) -> None:
         """Note what a result has become part of."""
@@ -83,6 +106,8 @@ class ResidentTrace(TracedProgram):
         self._in_use.clear()
 
     def release(self) -> None:
+        for place in self._kept if self._results else ():
+            self._results_of_traces.discard(id(self._results[place]))
         super().release()
         self._read = {}
         self._in_use = []

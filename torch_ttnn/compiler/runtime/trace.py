@@ -2,6 +2,9 @@
 
 A program can be traced if no host operation is between uploading inputs and downloading outputs. A capture requires
 all device programs to be compiled, so it follows the first ordinary run.
+
+A replay would repeat the random numbers of the capture, because the library takes a seed as a number. So each call
+draws them in front of the replay, into buffers of the trace.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any
 import torch
 import torch.fx
 
+from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.ir.metadata import MOVE, PATH, REASON, SPEC, Move
 from torch_ttnn.compiler.runtime.direct_replay import DirectReplay
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
@@ -24,9 +28,10 @@ log = logging.getLogger("torch_ttnn")
 
 
 class Parts:
-    """A main graph split in three: before the device, on it, and after it."""
+    """A main graph split in parts: random numbers, what is before the device, on it, and after it."""
 
     def __init__(self, graph: torch.fx.Graph, weights: dict[torch.fx.Node, int]) -> None:
+        self.draw: list[torch.fx.Node] = []
         self.before: list[torch.fx.Node] = []
         self.body: list[torch.fx.Node] = []
         self.after: list[torch.fx.Node] = []
@@ -34,13 +39,14 @@ class Parts:
         kinds: dict[torch.fx.Node, str] = {}
         for node in graph.nodes:
             kind = kinds[node] = self._kind(node, kinds, weights)
-            if kind in ("before", "body", "after"):
+            if kind in ("draw", "before", "body", "after"):
                 getattr(self, kind).append(node)
         self.placeholders = [node for node, kind in kinds.items() if kind in ("input", "weight", "resident")]
         self.residents = [node for node, kind in kinds.items() if kind == "resident"]
         self.uploaded = [node for node in self.before if any(kinds[user] == "body" for user in node.users)]
+        self.drawn = [node for node in self.draw if any(kinds[user] == "body" for user in node.users)]
         self.downloaded = [node for node in self.body if any(kinds[user] == "after" for user in node.users)]
-        if any(kinds.get(node) == "before" for after in self.after for node in after.all_input_nodes):
+        if any(kinds.get(node) in ("before", "draw") for after in self.after for node in after.all_input_nodes):
             self.is_whole = False  # an uploaded input is also an output: rare, and a trace gains nothing
         if any(user in self.after for node in self.written() for user in node.users):
             self.is_whole = False  # it downloads what a replay has overwritten
@@ -57,10 +63,12 @@ class Parts:
             return "resident" if SPEC.on(node) else "input"
         if node.op == "output":
             return "after"
-        if REASON.on(node) or MOVE.get(node) is Move.RANDOM_STATE:  # a trace would replay the same random numbers
-            self.is_whole = False
         inputs = {kinds[each] for each in node.all_input_nodes}
         path, move = PATH.get(node), MOVE.get(node)
+        if node.target is composites.drawn_seed or (path == "ttnn.rand" and inputs == {"draw"}):
+            return "draw"
+        if REASON.on(node) or move is Move.RANDOM_STATE or _takes_seed(node):
+            self.is_whole = False
         if path == "ttnn.from_torch" or (move is not None and move.is_upload):
             if not inputs <= {"input", "before"}:
                 self.is_whole = False
@@ -68,6 +76,10 @@ class Parts:
         if path == "ttnn.to_torch" or (move is not None and move.is_download) or "after" in inputs:
             return "after"
         return "body"
+
+
+def _takes_seed(node: torch.fx.Node) -> bool:
+    return any(each.target is composites.drawn_seed for each in node.all_input_nodes)
 
 
 class TracedProgram:
@@ -80,9 +92,12 @@ class TracedProgram:
         self._trace: Any = None
         self._buffers: Sequence[Any] = ()
         self._results: Sequence[Any] = ()
-        self._upload, self._body, self._download = _functions(parts, weights)
+        self._draw, self._upload, self._body, self._download = _functions(parts, weights)
+        self._drawn = len(parts.drawn)
         self._direct_replay = (
-            DirectReplay.of(parts, functools.partial(_function, weights=weights)) if target.is_emulator else None
+            DirectReplay.of(parts, functools.partial(_function, weights=weights))
+            if target.is_emulator and not parts.draw
+            else None
         )
 
     def __call__(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
@@ -104,29 +119,39 @@ class TracedProgram:
         ttnn, device = self._target.border.ttnn, self._target.device
         for made, buffer in zip(self._upload(ttnn, None, inputs), self._buffers):
             ttnn.copy_host_to_device_tensor(made, buffer)
+        if self._drawn:
+            for made, buffer in zip(self._draw(ttnn, device), self._buffers[-self._drawn :]):
+                ttnn.copy(made, buffer)
         ttnn.execute_trace(device, self._trace, cq_id=0, blocking=True)
         return self._download(ttnn, weights, inputs, self._results)
 
     def _without_trace(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
+        results = self._computed(weights, inputs)
+        return self._download(self._target.border.ttnn, weights, inputs, results)
+
+    def _computed(self, weights: list[Any], inputs: Sequence[Any]) -> Sequence[Any]:
+        """Run the program call by call, up to its results on the device."""
         ttnn, device = self._target.border.ttnn, self._target.device
-        self._buffers = self._upload(ttnn, device, inputs)
-        results = self._body(ttnn, device, weights, inputs, self._buffers)
-        return self._download(ttnn, weights, inputs, results)
+        self._buffers = [*self._upload(ttnn, device, inputs), *(self._draw(ttnn, device) if self._drawn else ())]
+        return self._body(ttnn, device, weights, inputs, self._buffers)
 
     @unobserved()
     def _capture(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         self.release()
-        outputs = self._without_trace(weights, inputs)
+        results = self._computed(weights, inputs)
         try:
-            self._record(weights, inputs)
+            results = self._recorded(weights, inputs, results)
         except RuntimeError as error:  # the program itself has just run
             self.release()
             self._has_room = False
             log.warning("a program runs without a trace from now on, call by call: %s", error)
-        return outputs
+        return self._download(self._target.border.ttnn, weights, inputs, results)
 
-    def _record(self, weights: list[Any], inputs: Sequence[Any]) -> None:
-        """Capture the trace; tensors among the inputs that are on the device are those that every replay reads."""
+    def _recorded(self, weights: list[Any], inputs: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
+        """Capture the trace, and return the results of this call, which has run already.
+
+        Tensors among the inputs that are on the device are those that every replay reads.
+        """
         ttnn, device = self._target.border.ttnn, self._target.device
         trace = ttnn.begin_trace_capture(device, cq_id=0)
         try:
@@ -135,6 +160,7 @@ class TracedProgram:
             ttnn.end_trace_capture(device, trace, cq_id=0)
             self._trace = trace
         self._made_from = list(weights)
+        return results
 
     def release(self) -> None:
         """Free the buffers; the next call captures the trace again."""
@@ -154,12 +180,13 @@ def _functions(parts: Parts, weights: dict[torch.fx.Node, int]) -> list[Callable
     weight_nodes = [node for node in parts.placeholders if node in weights]
     write = functools.partial(_function, weights=weights)
     return [
+        write("draw(ttnn, device)", [], parts.draw, result=parts.drawn),
         write("upload(ttnn, device, inputs)", inputs, parts.before, result=parts.uploaded),
         write(
             "body(ttnn, device, weights, inputs, uploaded)",
             [*weight_nodes, *parts.residents],
             parts.body,
-            parts.uploaded,
+            [*parts.uploaded, *parts.drawn],
             parts.downloaded,
         ),
         write("download(ttnn, weights, inputs, made)", [*inputs, *weight_nodes], parts.after, parts.downloaded),

@@ -77,7 +77,8 @@ class DeviceGraph:
         outputs = self._run_whole(whole)
         for number in self._written & views.keys():
             views[number].copy_(whole[number])
-        return outputs
+        own = {id(whole[number]): view for number, view in views.items()}
+        return [own.get(id(each), each) for each in outputs]
 
     def _run_whole(self, inputs: Sequence[Any]) -> list[Any]:
         """The results for inputs that are no views of other tensors."""
@@ -93,7 +94,7 @@ class DeviceGraph:
                 each._held.define()
         key: list[Any] = [each._held.key if each.__class__ is TtnnTensor else None for each in inputs]
         if self.numbers is not None:
-            key += [tuple(each.shape) if isinstance(each, torch.Tensor) else each for each in inputs]
+            key += [self._size_of(number, each) for number, each in enumerate(inputs)]
         found = self._programs.get(tuple(key))
         return found if found is not None else self._added(tuple(key), inputs)
 
@@ -114,6 +115,13 @@ class DeviceGraph:
 
         tensors = [inputs[number] for number in self._parameters]
         self._gone = [weakref.ref(each._held, when_gone) for each in tensors if isinstance(each, TtnnTensor)]
+
+    def _size_of(self, number: int, item: Any) -> Any:
+        """What a program is compiled for: shapes and sizes, but not numbers that are operands only."""
+        if isinstance(item, torch.Tensor):
+            return tuple(item.shape)
+        assert self.numbers is not None
+        return type(item) if number in self.numbers.places else item
 
     def _added(self, key: tuple, inputs: Sequence[Any]) -> OnDevice:
         with self._lock, quiet():
@@ -191,6 +199,8 @@ class OnDevice:
         self._in_place = [how is Written.IN_PLACE for how in kept]
         self._results = len(rewritten.results)
         self._written = rewritten.written
+        self._narrowed = rewritten.narrowed
+        self._given = rewritten.given  # results that are inputs, in ascending order
         self._integers = {
             place: node
             for place, node in enumerate(outputs)
@@ -199,9 +209,27 @@ class OnDevice:
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """The results for these inputs; the values of inputs that the graph writes are changed."""
+        return self._completed(self._run(self._narrow(inputs)), inputs)
+
+    def on_host(self, inputs: Sequence[Any]) -> list[Any]:
+        """The same, computed by torch."""
+        return self._completed(self._by_torch(self._narrow(inputs)), inputs)
+
+    def _narrow(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        if not self._narrowed:
+            return inputs
+        return [each.float() if number in self._narrowed else each for number, each in enumerate(inputs)]
+
+    def _completed(self, outputs: list[Any], inputs: Sequence[Any]) -> list[Any]:
+        """All results, with those that are inputs."""
+        for place, number in self._given.items():
+            outputs.insert(place, inputs[number])
+        return outputs
+
+    def _run(self, inputs: Sequence[Any]) -> list[Any]:
         beyond = self._beyond(inputs)
         if beyond:
-            return self._on_host(inputs, beyond)
+            return self._refused(inputs, beyond)
         passed = [self._passed(number, each) for number, each in enumerate(inputs)]
         random_state = torch.get_rng_state() if self.program.is_random else None
         known = self._bounds_of_results(inputs) if self._integers else {}
@@ -211,7 +239,7 @@ class OnDevice:
         except (BeyondBounds, BeyondDomain) as reason:
             if random_state is not None:
                 torch.set_rng_state(random_state)
-            return self._on_host(inputs, str(reason))
+            return self._refused(inputs, str(reason))
         return self._taken(inputs, outputs, known)
 
     def _passed(self, number: int, item: Any) -> Any:
@@ -267,11 +295,11 @@ class OnDevice:
             if place in known:
                 held.keep_bounds(known[place])
 
-    def _on_host(self, inputs: Sequence[Any], reason: str) -> list[Any]:
+    def _refused(self, inputs: Sequence[Any], reason: str) -> list[Any]:
         log.warning("%s: torch runs this call on the host", reason)
-        return self.on_host(inputs)
+        return self._by_torch(inputs)
 
-    def on_host(self, inputs: Sequence[Any]) -> list[Any]:
+    def _by_torch(self, inputs: Sequence[Any]) -> list[Any]:
         """Run a call with torch, and upload its results."""
         with quiet(), torch.no_grad():
             hosts = [each._held.host() if isinstance(each, TtnnTensor) else each for each in inputs]

@@ -1,4 +1,4 @@
-"""Tells Dynamo that tensors on `ttnn` are tensors: it captures operations on them as on any other device."""
+"""Tells Dynamo that tensors on `ttnn` are tensors of a device: it captures operations on them as on a GPU."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch._dynamo.config
 from torch._dynamo.variables import builder
 from torch._dynamo.variables.builder import VariableBuilder
 
+from torch_ttnn.eager.compiled import optimizers
 from torch_ttnn.eager.tensor import TtnnTensor
 
 _of_others = builder.infer_subclass_type
@@ -18,6 +19,7 @@ def register() -> None:
     torch._dynamo.config.traceable_tensor_subclasses.add(TtnnTensor)
     VariableBuilder._type_dispatch()[TtnnTensor] = VariableBuilder.wrap_tensor
     builder.infer_subclass_type = _subclass_type
+    optimizers.register()
 
 
 def _subclass_type(value: Any) -> Any:

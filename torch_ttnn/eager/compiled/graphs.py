@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +22,16 @@ class Rewritten:
     inputs   whether each input is on `ttnn`
     results  whether each result is, in front of the new values of inputs
     written  the indices of the inputs whose new values are the last outputs
+    narrowed the indices of numbers in float64 that the graph takes in float32
+    given    results that are inputs, which the graph has no outputs for: the index of each, by the result's place
     """
 
     graph_module: torch.fx.GraphModule
     inputs: list[bool]
     results: list[bool]
     written: list[int]
+    narrowed: frozenset[int]
+    given: dict[int, int]
 
 
 def is_of_device(graph_module: torch.fx.GraphModule) -> bool:
@@ -43,10 +48,11 @@ def on_host(graph_module: torch.fx.GraphModule, mode: FakeTensorMode) -> Rewritt
     """Rewrite a graph with concrete sizes. Writes into inputs become outputs."""
     graph = torch.fx.Graph()
     copies: dict[torch.fx.Node, torch.fx.Node] = {}
-    result = graph.graph_copy(graph_module.graph, copies)
+    result: Any = graph.graph_copy(graph_module.graph, copies)
     placeholders = graph_module.graph.find_nodes(op="placeholder")
-    outputs = tuple(graph_module.graph.output_node().args[0])  # type: ignore[arg-type]
-    graph.output(result)
+    outputs: tuple = tuple(graph_module.graph.output_node().args[0])  # type: ignore[arg-type]
+    given = _inputs_among(outputs, graph_module.graph)
+    graph.output(tuple([each for place, each in enumerate(result) if place not in given]))
     annotated = _Vals(mode)
     for node, copy in copies.items():
         copy.meta = {**node.meta}
@@ -57,12 +63,43 @@ def on_host(graph_module: torch.fx.GraphModule, mode: FakeTensorMode) -> Rewritt
     made = Rewritten(
         torch.fx.GraphModule(graph_module, graph),
         [_is_on_device(node.meta.get("val")) for node in placeholders],
-        [isinstance(node, torch.fx.Node) and _is_on_device(node.meta.get("val")) for node in outputs],
+        [_is_result_on_device(node) for place, node in enumerate(outputs) if place not in given],
         [],
+        _narrowed(graph, annotated),
+        given,
     )
     made.written = _writes_as_outputs(graph)
     made.graph_module.graph = graph
     return made
+
+
+def _inputs_among(outputs: Sequence[Any], graph: torch.fx.Graph) -> dict[int, int]:
+    """The outputs on the device that are inputs, such as parameters that a forward graph saves for backward."""
+    placeholders = graph.find_nodes(op="placeholder")
+    numbers = {node: number for number, node in enumerate(placeholders) if number not in written_inputs(graph)}
+    return {
+        place: numbers[node] for place, node in enumerate(outputs) if node in numbers and _is_result_on_device(node)
+    }
+
+
+def _narrowed(graph: torch.fx.Graph, annotated: _Vals) -> frozenset[int]:
+    """Take numbers in float32 that are only used so: Dynamo passes those of Python in float64."""
+    found = set()
+    for number, node in enumerate(graph.find_nodes(op="placeholder")):
+        val = node.meta.get("val")
+        is_number = isinstance(val, torch.Tensor) and val.dtype is torch.float64 and not val.ndim
+        if not is_number or not all(_is_cast_to_float32(user) for user in node.users):
+            continue
+        node.meta["val"] = annotated.cast(val, torch.float32)
+        for user in list(node.users):
+            user.replace_all_uses_with(node)
+            graph.erase_node(user)
+        found.add(number)
+    return frozenset(found)
+
+
+def _is_cast_to_float32(node: torch.fx.Node) -> bool:
+    return node.target is aten._to_copy.default and node.kwargs == {"dtype": torch.float32}
 
 
 def _is_node(item: Any) -> bool:
@@ -75,6 +112,10 @@ def _without_device(item: Any) -> Any:
 
 def _is_on_device(val: Any) -> bool:
     return isinstance(val, torch.Tensor) and val.device.type == "ttnn"
+
+
+def _is_result_on_device(node: Any) -> bool:
+    return isinstance(node, torch.fx.Node) and _is_on_device(node.meta.get("val"))
 
 
 def written_inputs(graph: torch.fx.Graph) -> dict[int, list[torch.fx.Node]]:
@@ -111,6 +152,10 @@ class _Vals:
     def of(self, val: Any) -> Any:
         with self._mode:
             return tree_map(self._of_tensor, val)
+
+    def cast(self, val: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        with self._mode:
+            return val.to(dtype)
 
     def _of_tensor(self, val: Any) -> Any:
         if not isinstance(val, torch.Tensor) or val.device.type != "ttnn":

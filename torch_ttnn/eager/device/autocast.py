@@ -39,8 +39,9 @@ def register() -> None:
     """Register the rules, once; other operations are not affected."""
     if _libraries:
         return
-    library = torch.library.Library("aten", "IMPL")
-    _libraries.append(library)
+    library, all_others = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
+    _libraries.extend((library, all_others))
+    all_others.fallback(torch.library.fallthrough_kernel, KEY)
     for names, dtype_of in ((LOWER, _lower), (FLOAT32, _float32), (WIDEST, _widest)):
         for name in names:
             library.impl(name, _rule(name, dtype_of), KEY)

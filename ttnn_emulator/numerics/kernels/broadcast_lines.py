@@ -94,7 +94,7 @@ def multiply_closely(a: Values, b: Values, *, fp32: bool) -> Values:
 
 
 def join_closely(kind: int, a: Values, b: Values) -> Values:
-    """ADD, SUBTRACT, SUBTRACT_REVERSED or MULTIPLY in float32, denormals as zero."""
+    """ADD, SUBTRACT, SUBTRACT_REVERSED, MULTIPLY or DIVIDE in float32, denormals as zero."""
     return _over_lines(a, b, FLOAT32, kind)
 
 

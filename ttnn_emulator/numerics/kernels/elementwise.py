@@ -111,7 +111,7 @@ def multiply_16bit(a, b, out):
         out[i] = int32(0) if y == int32(0) else bits
 
 
-ADD, SUBTRACT, SUBTRACT_REVERSED, MULTIPLY = 0, 1, 2, 3
+ADD, SUBTRACT, SUBTRACT_REVERSED, MULTIPLY, DIVIDE = 0, 1, 2, 3, 4
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -132,6 +132,9 @@ def join_32bit(a, b, kind, out):
     elif kind == SUBTRACT_REVERSED:
         for i in range(out.size):
             out[i] = np.float32(_normal(b[i]) - _normal(a[i])).view(np.int32)
+    elif kind == DIVIDE:
+        for i in range(out.size):
+            out[i] = np.float32(_normal(a[i]) / _normal(b[i])).view(np.int32)
     else:
         for i in range(out.size):
             out[i] = np.float32(_normal(a[i]) * _normal(b[i])).view(np.int32)

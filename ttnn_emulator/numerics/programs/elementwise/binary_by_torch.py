@@ -9,7 +9,7 @@ import torch
 from ttnn_emulator.numerics.broadcasting import of_one_shape
 from ttnn_emulator.numerics.formats.carriers import bits_of, flush, from_bits, round_bf16_nearest_even
 from ttnn_emulator.numerics.kernels.broadcast_lines import join_closely
-from ttnn_emulator.numerics.kernels.elementwise import ADD, MULTIPLY, SUBTRACT, SUBTRACT_REVERSED
+from ttnn_emulator.numerics.kernels.elementwise import ADD, DIVIDE, MULTIPLY, SUBTRACT, SUBTRACT_REVERSED
 
 Values = torch.Tensor
 LEAST = torch.finfo(torch.float32).tiny
@@ -88,7 +88,7 @@ CLOSE: dict[str, Callable[..., Values]] = {
     "subtraction": _compiled(SUBTRACT),
     "reversed_subtraction": _compiled(SUBTRACT_REVERSED),
     "multiplication": _compiled(MULTIPLY),
-    "division": _close(torch.div),
+    "division": _compiled(DIVIDE),
     "remainder": _close(torch.remainder),
     "fmod": _close(torch.fmod),
     "power": _close(torch.pow),

@@ -47,8 +47,8 @@ def _mac(a: Float, b: Float, c: Float, value: Float, fp32: bool) -> Float:
 
 # Kind → kernel, its cost in fused multiply-adds, and the torch function for large tensors.
 KERNELS: dict[str, tuple[Callable[..., Float], int, Compute]] = {
-    "ADDCMUL": (_addcmul, 2, lambda a, b, c, value: a + value * b * c),
-    "ADDCDIV": (_addcdiv, 14, lambda a, b, c, value: a + value * b / c),
+    "ADDCMUL": (_addcmul, 2, lambda a, b, c, value: torch.addcmul(a, b, c, value=value)),
+    "ADDCDIV": (_addcdiv, 14, lambda a, b, c, value: torch.addcdiv(a, b, c, value=value)),
     "LERP": (_lerp, 2, lambda a, b, c, value: a + c * (b - a)),
     "MAC": (_mac, 1, lambda a, b, c, value: a * b + c),
 }
