@@ -1,7 +1,8 @@
 """Traces of programs whose inputs and results stay on the device.
 
 A replay reads and writes fixed buffers. Tensors that are there at every call (a parameter, a cache) are read where they
-are. One that is another tensor from call to call is copied into a buffer of the trace. Results are the trace's own
+are. One that is another tensor from call to call is copied into a buffer of the trace; a large one (the cache of the
+next text) only if it is another tensor at each call, else the trace is captured again. Results are the trace's own
 buffers: one that is still in use at the next replay is moved out of them first, by a copy.
 """
 
@@ -13,9 +14,11 @@ from typing import Any, Protocol
 
 import torch.fx
 
-from torch_ttnn.compiler.ir.metadata import NUMBER
+from torch_ttnn.compiler.ir.metadata import NUMBER, SPEC
 from torch_ttnn.compiler.runtime.trace import Parts, TracedProgram
 from torch_ttnn.devices import Target
+
+SMALL = 1 << 14  # values of an input that is copied rather than capturing the trace again
 
 
 class Owner(Protocol):
@@ -33,6 +36,8 @@ class ResidentTrace(TracedProgram):
         self._numbers = [NUMBER[node] for node in parts.residents]
         self._written = [NUMBER[node] for node in parts.written()]
         self._changing: set[int] = set()  # inputs that are other tensors from call to call
+        self._small = {NUMBER[node] for node in parts.residents if SPEC[node].spec.volume <= SMALL}
+        self._moved: set[int] = set()  # large inputs for which the trace has been captured again by the last call
         self._read: dict[int, Any] = {}  # input: the tensor that replays read
         self._in_use: list[tuple[Any, weakref.ref[Owner]]] = []  # results, and what they are part of
 
@@ -42,8 +47,10 @@ class ResidentTrace(TracedProgram):
         read = self._read
         moved = [each for each in self._numbers if inputs[each] is not read[each] and each not in self._changing]
         if moved:
-            self._changing.update(moved)
+            self._changing.update(number for number in moved if number in self._small or number in self._moved)
+            self._moved = set(moved)
             return self._first(weights, inputs)
+        self._moved = set()
         ttnn = self._target.border.ttnn
         for number in self._changing:
             ttnn.copy(inputs[number], read[number])
