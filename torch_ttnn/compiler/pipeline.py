@@ -75,8 +75,13 @@ def _fuse(compilation: Compilation) -> None:
 
 
 def _lower(compilation: Compilation) -> None:
-    builder = ProgramBuilder(compilation.target, compilation.options, compilation.fake_mode, compilation.residents)
-    compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, builder, compilation.captured)
+    for may_overwrite in (True, False):
+        builder = ProgramBuilder(
+            compilation.target, compilation.options, compilation.fake_mode, compilation.residents, may_overwrite
+        )
+        compilation.lowered = lower(compilation.graph_module, compilation.static_inputs, builder, compilation.captured)
+        if not builder.overwrites_too_early:
+            return
 
 
 def _simplify(compilation: Compilation) -> None:

@@ -7,6 +7,9 @@ other runs as usual and its result is copied.
 
 The private memory is not visible outside: results are copied out, and inputs that the host changes are copied in.
 Buffers that have not changed so far, such as weights, are read in place; changes are detected.
+
+A buffer that a program updates in part, such as a cache that gets a row, is neither copied in nor out: the program
+writes the row into its values. They belong to the buffer alone, which every replay checks.
 """
 
 from __future__ import annotations
@@ -20,13 +23,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ttnn_emulator.execution.operation_table import Bindable
+from ttnn_emulator.enums import DataType
+from ttnn_emulator.execution.operation_table import Bindable, Updating
 from ttnn_emulator.numerics import mode
 from ttnn_emulator.numerics.formats.carriers import version_of, wide
 from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.tensors.storage import Storage
 
 if TYPE_CHECKING:
+    from ttnn_emulator.execution.operation_table import Plan
     from ttnn_emulator.execution.trace import Program
     from ttnn_emulator.hardware.device import MeshDevice
 
@@ -58,6 +63,24 @@ class Outside:
 
 
 @dataclass(frozen=True)
+class Updated:
+    """A buffer whose values the trace updates in place, and how many tensors share their memory."""
+
+    storage: Storage
+    values: torch.Tensor
+    sharing: int
+
+    def is_current(self) -> bool:
+        """Whether the values are the same tensor, and no other buffer has come to share them."""
+        held = self.storage.values
+        return held is not None and held[0] is self.values and _sharing(self.values) == self.sharing
+
+
+def _sharing(values: torch.Tensor) -> int:
+    return torch._C._storage_Use_Count(values.untyped_storage()._cdata)
+
+
+@dataclass(frozen=True)
 class BufferMemory:
     """The memory of a buffer; a `constant` one is written neither by the trace nor, so far, by the host."""
 
@@ -74,6 +97,7 @@ class BoundTrace:
     memory: dict[int, BufferMemory]  # by buffer; must outlive the compiled loops, which only know addresses
     runs: list[Run] = field(default_factory=list)
     results: list[tuple[Storage, torch.Tensor]] = field(default_factory=list)
+    updated: list[Updated] = field(default_factory=list)
 
     def replay(self) -> None:
         for run in self.runs:
@@ -82,7 +106,12 @@ class BoundTrace:
 
     def is_unchanged(self) -> bool:
         """Whether the buffers that were constant so far are unchanged."""
-        return all(each.copy is not None or each.is_current() for each in self.outside)
+        return self.updates_in_place and all(each.copy is not None or each.is_current() for each in self.outside)
+
+    @property
+    def updates_in_place(self) -> bool:
+        """Whether the buffers that are updated in place still have the values that the programs write to."""
+        return all(each.is_current() for each in self.updated)
 
     def copy_out(self) -> None:
         """Copy results that are visible outside to their storages."""
@@ -101,12 +130,24 @@ class Replays:
 
     @functools.cached_property
     def _is_possible(self) -> bool:
-        specs = [spec for program in self._programs for spec in _specs(program.plan.outputs)]
+        new = [program for program in self._programs if id(program) not in self._updating]
+        specs = [spec for program in new for spec in _specs(program.plan.outputs)]
         return (
             sum(math.prod(spec.shape) for spec in specs) <= MOST_VALUES
             and not any(program.plan.across for program in self._programs)
-            and _writes_once(self._programs)
+            and not any(storage.root is not storage for program in self._programs for storage in program.outputs)
         )
+
+    @functools.cached_property
+    def _updating(self) -> set[int]:
+        """The programs that update a buffer from outside in place: no program before them has read or written it."""
+        met: set[int] = set()
+        found: set[int] = set()
+        for program in self._programs:
+            if isinstance(program.plan.compute, Updating) and not any(id(each) in met for each in program.outputs):
+                found.add(id(program))
+            met.update(id(storage.root) for storage in storages_in([program.inputs, program.outputs]))
+        return found
 
     def run(self, device: MeshDevice) -> bool:
         """Replay the trace bound; whether that was possible."""
@@ -126,6 +167,8 @@ class Replays:
             self.lock.release()
 
     def _are_current(self, bound: BoundTrace) -> bool:
+        if not bound.updates_in_place:
+            return False
         for each in bound.outside:
             if not each.is_current():
                 self._changing.update([id(other.storage) for other in bound.outside if not other.is_current()])
@@ -134,36 +177,63 @@ class Replays:
 
     def _bind(self) -> BoundTrace | None:
         """Run the programs one by one and record how they are bound."""
-        outside = list(self._outside())
-        if any(each.storage.values is None for each in outside):
+        updated = self._updated()
+        outside = list(self._outside(set(updated)))
+        read = [storage for storage, _ in updated.values()] + [each.storage for each in outside]
+        if any(storage.values is None for storage in read):
             return None
         memory = {
             id(each.storage): BufferMemory(each.seen if each.copy is None else each.copy, each.copy is None)
             for each in outside
         }
+        for storage, spec in updated.values():
+            storage.values = [_own(storage.values[0], spec)]  # type: ignore[index]
+            memory[id(storage)] = BufferMemory(storage.values[0], False)
         bound = BoundTrace(mode.current(), outside, memory)
+        written: dict[int, tuple[Storage, torch.Tensor]] = {}
         for program in self._programs:
             arguments = [_argument(value, memory) for value in program.inputs]
-            targets = _bound(program, arguments, bound.runs)
+            bind = _updating if id(program) in self._updating else _bound
+            targets = bind(program, arguments, bound.runs)
             for storage, target in zip(program.outputs, targets):
                 memory[id(storage)] = BufferMemory(target, False)
-                if not storage.freed_by:
-                    bound.results.append((storage, target))
+                if id(program) not in self._updating:
+                    written[id(storage)] = storage, target
+        bound.results = [(storage, target) for storage, target in written.values() if not storage.freed_by]
         bound.copy_out()
+        del arguments, targets
+        for storage, _ in updated.values():
+            held = storage.values[0]  # type: ignore[index]
+            bound.updated.append(Updated(storage, held, _sharing(held)))
         return bound
 
-    def _outside(self) -> Iterator[Outside]:
+    def _updated(self) -> dict[int, tuple[Storage, Spec]]:
+        """The buffers that programs update in place, with their specs."""
+        updating = [program for program in self._programs if id(program) in self._updating]
+        return {id(each.outputs[0]): (each.outputs[0], _specs(each.plan.outputs)[0]) for each in updating}
+
+    def _outside(self, updated: set[int]) -> Iterator[Outside]:
+        """The buffers that are read before any program writes them, without those that are updated in place."""
         written = {id(storage) for program in self._programs for storage in program.outputs}
-        known: set[int] = set()
-        for storage in storages_in([program.inputs for program in self._programs]):
-            root = storage.root
-            if id(root) in written or id(root) in known:
-                continue
-            known.add(id(root))
-            values = root.values
-            seen = values[0] if values is not None else torch.empty(0)
-            copy = seen.clone() if id(root) in self._changing else None
-            yield Outside(root, seen, version_of(seen), copy)
+        known = set(updated)
+        for program in self._programs:
+            for storage in storages_in(program.inputs):
+                root = storage.root
+                if id(root) in known:
+                    continue
+                known.add(id(root))
+                values = root.values
+                seen = values[0] if values is not None else torch.empty(0)
+                copy = seen.clone() if id(root) in self._changing or id(root) in written else None
+                yield Outside(root, seen, version_of(seen), copy)
+            known.update(id(storage) for storage in program.outputs)
+
+
+def _own(values: torch.Tensor, spec: Spec) -> torch.Tensor:
+    """A copy of the values of a buffer, as small as its dtype allows; torch's cast does not keep the bits of NaN."""
+    is_narrow = spec.dtype is DataType.BFLOAT16 and not bool(values.isnan().any())
+    dtype = torch.bfloat16 if is_narrow else values.dtype
+    return values.to(dtype, copy=True, memory_format=torch.contiguous_format)
 
 
 # -- programs ---------------------------------------------------------------------------------------------------------
@@ -172,16 +242,9 @@ class Replays:
 def _bound(program: Program, arguments: Sequence[Any], runs: list[Run]) -> list[torch.Tensor]:
     """Run a program, record how to run it again, and return the memory that it fills."""
     plan = program.plan
-    if isinstance(plan.compute, Bindable) and all(_can_be_bound(each, plan.narrow) for each in arguments):
-        bound = plan.compute.bind(
-            [None if each is None else each.values for each in arguments],
-            [each is None or each.constant for each in arguments],
-        )
-        if bound is not None:
-            run, target = bound
-            if run is not None:
-                run()
-                runs.append(run)
+    if isinstance(plan.compute, Bindable) and not isinstance(plan.compute, Updating):
+        target = _run_bindable(plan, arguments, runs)
+        if target is not None:
             return [target]
     assert plan.compute is not None
     calculate = functools.partial(_calculated, plan.compute, arguments, plan.narrow)
@@ -189,6 +252,36 @@ def _bound(program: Program, arguments: Sequence[Any], runs: list[Run]) -> list[
     targets = [result.clone(memory_format=torch.contiguous_format) for _, result in results]
     runs.append(functools.partial(_calculate_into, calculate, targets))
     return targets
+
+
+def _run_bindable(plan: Plan, arguments: Sequence[Any], runs: list[Run]) -> torch.Tensor | None:
+    """The memory that a bound computation fills, after running it once; None if it cannot be bound."""
+    if not all(_can_be_bound(each, plan.narrow) for each in arguments):
+        return None
+    bound = plan.compute.bind(  # type: ignore[union-attr]
+        [None if each is None else each.values for each in arguments],
+        [each is None or each.constant for each in arguments],
+    )
+    if bound is None:
+        return None
+    run, target = bound
+    if run is not None:
+        run()
+        runs.append(run)
+    return target
+
+
+def _updating(program: Program, arguments: Sequence[Any], runs: list[Run]) -> list[torch.Tensor]:
+    """The same for a program that updates its first argument: it fills the memory of that."""
+    plan, memory = program.plan, arguments[0].values
+    if _run_bindable(plan, arguments, runs) is None:
+        assert plan.compute is not None
+        run = functools.partial(
+            _calculate_into, functools.partial(_calculated, plan.compute, arguments, plan.narrow), [memory]
+        )
+        run()
+        runs.append(run)
+    return [memory]
 
 
 def _can_be_bound(argument: Any, narrow: bool) -> bool:
@@ -273,15 +366,3 @@ def _specs(outputs: Any) -> Sequence[Spec]:
     if outputs is None:
         return ()
     return (outputs,) if isinstance(outputs, Spec) else outputs
-
-
-def _writes_once(programs: Sequence[Program]) -> bool:
-    """Whether every buffer is written by at most one program, before any reads it, and is not a view."""
-    met: set[int] = set()
-    for program in programs:
-        met.update(id(storage.root) for storage in storages_in(program.inputs))
-        for storage in program.outputs:
-            if storage.root is not storage or id(storage) in met:
-                return False
-            met.add(id(storage))
-    return True

@@ -59,6 +59,14 @@ class Bindable:
         return self.compute(*carriers)
 
 
+@dataclass(frozen=True)
+class Updating(Bindable):
+    """A computation whose output is its first carrier with some values replaced, such as a row of a cache.
+
+    Bound, it replaces them in the memory of that carrier, which `bind` returns as the one that is filled.
+    """
+
+
 def bindable(compute: Callable[..., Any], bind: Bind | None) -> Callable[..., Any]:
     """A computation with its `bind` function, if it has one."""
     return compute if bind is None else Bindable(compute, bind)
@@ -341,6 +349,7 @@ __all__ = [
     "NO_PROGRAM",
     "Operation",
     "Plan",
+    "Updating",
     "absent",
     "bindable",
     "composite",

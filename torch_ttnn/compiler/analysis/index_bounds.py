@@ -6,6 +6,7 @@ smallest and largest value of such inputs, and leaves other calls to torch, whic
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ import torch.fx
 from torch_ttnn.compiler.analysis import angles, assertions
 from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.ir.arguments import leaves
+from torch_ttnn.compiler.ir.metadata import MEASURED
 
 aten = torch.ops.aten
 
@@ -186,9 +188,11 @@ class _Narrowing:
         read = [number for number, each in enumerate(self.placeholders) if each in reached]
         if all(number in self.statics for number in read):
             return  # a constant, which torch computes once
-        floats = [number for number in read if _is_float(self.placeholders[number])]
+        measured = {number: MEASURED[each] for number, each in enumerate(self.placeholders) if MEASURED.on(each)}
+        known = {**self.found, **{number: measured[number] for number in read if number in measured}}
+        floats = [number for number in read if _is_float(self.placeholders[number]) and number not in measured]
         for widths in angles.narrowings([number for number in read if number in self.found], floats):
-            tried = dict(self.found)
+            tried = dict(known)
             for number, width in widths.items():
                 tried[number] = tried.get(number, ANY_FLOAT).and_also(Bounds(-(1 << width), 1 << width))
             if not beyond_with(tried):
@@ -264,6 +268,25 @@ def _of_dtype(node: torch.fx.Node) -> Bounds:
 def _is_float(node: torch.fx.Node) -> bool:
     val = node.meta.get("val")
     return isinstance(val, torch.Tensor) and val.dtype.is_floating_point
+
+
+def weights_of_angles(graph: torch.fx.Graph, statics: Collection[int]) -> list[int]:
+    """The floating-point weights, by index, that angles are computed from."""
+    found = angles.trigonometric(graph)
+    reached = _ancestors([item for node in found for item in node.all_input_nodes]) if found else ()
+    placeholders = graph.find_nodes(op="placeholder") if found else ()
+    return [
+        number for number, node in enumerate(placeholders) if number in statics and node in reached and _is_float(node)
+    ]
+
+
+def bounds_around(tensor: torch.Tensor) -> Bounds | None:
+    """Powers of two that the values of a tensor are within; None if there are none."""
+    largest = tensor.abs().max().item() if tensor.numel() else 0.0
+    if not largest <= 1 << 32:  # nor NaN
+        return None
+    high = 1 << max(math.ceil(largest) - 1, 0).bit_length()
+    return Bounds(-high, high)
 
 
 def _ancestors(nodes: Sequence[torch.fx.Node]) -> set[torch.fx.Node]:

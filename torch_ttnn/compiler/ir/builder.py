@@ -35,12 +35,13 @@ from torch_ttnn.compiler.ir.metadata import (
     ORIGIN,
     OWN_STRIDES,
     PATH,
+    REASON,
     SPEC,
     Move,
     annotate,
 )
 from torch_ttnn.compiler.ir.nodes import call_node
-from torch_ttnn.compiler.ir.resident import Resident, Residents
+from torch_ttnn.compiler.ir.resident import WRITES, Resident, Residents
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
 from torch_ttnn.compiler.ir.tile_padding import is_mostly_padding
 from torch_ttnn.compiler.ir.value import ROW_MAJOR, TILE, Handle, Value, align
@@ -103,12 +104,14 @@ class ProgramBuilder:
         options: TorchTtnnOption,
         fake_mode: FakeTensorMode,
         residents: Residents | None = None,
+        may_overwrite: bool = True,
     ) -> None:
         self.ttnn = Namespace(self, "ttnn", ttnn_emulator)
         self.target = target
         self.options = options
         self.fake_mode = fake_mode
         self.residents = residents if residents is not None else Residents()
+        self.may_overwrite = may_overwrite  # inputs, before the last step of the program
         self.main = torch.fx.Graph()
         self.prepare_graph = torch.fx.Graph()
         self.device = DEVICE
@@ -121,6 +124,8 @@ class ProgramBuilder:
         self._broken: dict[str, None] = {}  # what it means that one does not hold
         self._uploads: dict[torch.fx.Node, Handle] = {}  # the cast of an upload: the upload itself, in float32
         self._restrided: dict[tuple[torch.fx.Node, tuple[int, ...]], torch.fx.Node] = {}
+        self.overwriting: Mapping[torch.fx.Node, int] = {}  # ATen calls that may write over an input of this index
+        self.updated: set[int] = set()  # inputs that have been written in place
 
     # -- dtypes -----------------------------------------------------------------------------------------------------
 
@@ -427,11 +432,14 @@ class ProgramBuilder:
         """An input that is on the device already, in the dtype that this program computes it in."""
         typed = ttnn_emulator.Tensor.of(resident.spec, SpecStorage(self.target.typing), self.target.typing)
         annotate(placeholder, spec=typed)
-        whole = Handle(placeholder, typed)
+        return self._held(Handle(placeholder, typed), shape, dtype, resident.form)
+
+    def _held(self, whole: Handle, shape: Shape, dtype: torch.dtype, form: Form) -> Value:
+        """A tensor of the device as a value, in the dtype that this program computes it in."""
         handle = self.cast(whole, self.device_dtype(dtype))
-        if handle is not whole and resident.spec.dtype is DataType.FLOAT32:
+        if handle is not whole and whole.dtype is DataType.FLOAT32:
             self._uploads[handle.node] = whole
-        return Value(self, shape, dtype, base=handle, form=resident.form)
+        return Value(self, shape, dtype, base=handle, form=form)
 
     def kept(self, value: Value) -> tuple[torch.fx.Node, Resident] | None:
         """A result that stays on the device, and how it is stored there; None if it is on the host, or has to be."""
@@ -446,7 +454,9 @@ class ProgramBuilder:
                 is_exact = value.numel == 1 and value.is_float and handle.dtype is DataType.FLOAT32
                 handle = handle if is_exact else self.cast(handle, self.device_dtype(value.dtype))
             handle = self._in_main(handle)
-            if handle.node.op == "placeholder":  # a result must not be the memory of an input, or of a constant
+            if not is_mostly_padding(handle.shape):  # as uploads are stored, so that programs need not convert it
+                handle = self.tiled(handle)
+            if _is_memory_of_input(handle.node):  # a result must not be the memory of an input, or of a constant
                 handle = self.ttnn.clone(handle)
         except StaysOnHost:
             return None
@@ -477,6 +487,26 @@ class ProgramBuilder:
             return self.ttnn.clone(handle) if _is_memory_of_input(handle.node) else handle
         except StaysOnHost:
             return None
+
+    def overwritten(self) -> Handle | None:
+        """The memory of the input that the operation being lowered may write over, if it has one."""
+        number = self.overwriting.get(self.origin)
+        resident = self.residents.inputs.get(number) if number is not None else None
+        if resident is None or not resident.form.is_plain:
+            return None
+        placeholder = next(node for node in self.main.find_nodes(op="placeholder") if NUMBER.get(node) == number)
+        return Handle(placeholder, SPEC[placeholder])
+
+    def overwritten_by(self, written: Handle, old: Value) -> Value:
+        """The new value of an input that the operation being lowered has written over the old one."""
+        annotate(written.node, effect=True)
+        self.updated.add(self.overwriting[self.origin])
+        return self._held(written, old.shape, old.dtype, Form.plain(old.shape))
+
+    @property
+    def overwrites_too_early(self) -> bool:
+        """Whether an input is written although the call may fail afterwards, and has to leave it as it was."""
+        return bool(self.updated) and (bool(self._required) or any(REASON.on(node) for node in self.main.nodes))
 
     def write_in_place(self, handle: Handle, number: int) -> None:
         """Write new values into the memory of an input, as the last step of the program."""
@@ -600,7 +630,7 @@ def _is_memory_of_input(node: Any) -> bool:
     """Whether a node may be the memory of an input, perhaps in another layout or shape."""
     while PATH.get(node) in ("ttnn.reshape", "ttnn.to_layout", "ttnn.permute", "ttnn.typecast"):
         node = node.args[0]
-    return node.op == "placeholder"
+    return node.op == "placeholder" or PATH.get(node) in WRITES
 
 
 def _node_of(item: Any) -> Any:

@@ -91,6 +91,7 @@ KEPT = Key[Sequence[Any]]("kept")  # of the output: for each result that stays o
 POSITION = Key[int]("position")  # the position of its source in the captured graph
 CAPTURED = Key[torch.fx.Node]("captured")  # the captured node that it is a copy of
 OWN_STRIDES = Key[bool]("own_strides")  # torch's kernel chooses the strides of its result
+MEASURED = Key[Any]("measured")  # of a weight whose values are known: bounds that hold for them
 EFFECT = Key[bool]("effect")  # it runs for a side effect, such as raising an error, not for a value
 SETS_RANDOM_STATE = Key[bool]("sets_random_state")  # it reads or sets torch's generator
 RANDOM_STATE = Key[Any]("random_state")  # of a repeated random operation: the generator's state before the first
@@ -114,6 +115,7 @@ class Facts(TypedDict, total=False):
     position: int
     captured: torch.fx.Node
     own_strides: bool
+    measured: Any
     effect: bool
     sets_random_state: bool
     random_state: Any

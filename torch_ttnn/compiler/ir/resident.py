@@ -18,6 +18,10 @@ class Resident:
     form: Form
 
 
+# Calls that write into one of their arguments, and its index.
+WRITES = {"ttnn.copy": 1, "ttnn.experimental.paged_update_cache": 0}
+
+
 class Written(enum.Enum):
     """What stands for a result that the program has written into the memory of an input."""
 

@@ -2,7 +2,8 @@
 
 A replay reads and writes fixed buffers. Tensors that are there at every call (a parameter, a cache, the results of
 another trace) are read where they are. One that is another tensor from call to call is copied into a buffer of the
-trace. Results are the trace's own buffers, from the first call on: one that is still in use at the next replay is moved
+trace; a large one (the cache of the next text) only if it is another tensor at each call, else the trace is captured
+again. Results are the trace's own buffers, from the first call on: one that is still in use at the next replay is moved
 out of them first, by a copy.
 """
 
@@ -15,11 +16,12 @@ from typing import Any, Protocol
 
 import torch.fx
 
-from torch_ttnn.compiler.ir.metadata import NUMBER
+from torch_ttnn.compiler.ir.metadata import NUMBER, SPEC
 from torch_ttnn.compiler.runtime.trace import Parts, TracedProgram
 from torch_ttnn.devices import Target
 
 MOST_MOVES = 8  # of an input among the results of traces: then it is copied in every call
+SMALL = 1 << 14  # values of an input that is copied rather than capturing the trace again
 
 
 class Owner(Protocol):
@@ -40,6 +42,8 @@ class ResidentTrace(TracedProgram):
         self._kept = [place for place, node in enumerate(parts.downloaded) if node in outputs]  # type: ignore[operator]
         self._changing: set[int] = set()  # inputs that are other tensors from call to call
         self._moves: Counter[int] = Counter()  # by input: how often it was another trace's result
+        self._small = {NUMBER[node] for node in parts.residents if SPEC[node].spec.volume <= SMALL}
+        self._moved: set[int] = set()  # large inputs for which the trace has been captured again by the last call
         self._read: dict[int, Any] = {}  # input: the tensor that replays read
         self._in_use: list[tuple[Any, weakref.ref[Owner]]] = []  # results, and what they are part of
         self._results_of_traces = target.border.results_of_traces
@@ -52,6 +56,7 @@ class ResidentTrace(TracedProgram):
         if moved:
             self._note_moved(moved, inputs)
             return self._first(weights, inputs)
+        self._moved = set()
         ttnn = self._target.border.ttnn
         for number in self._changing:
             ttnn.copy(inputs[number], read[number])
@@ -63,13 +68,19 @@ class ResidentTrace(TracedProgram):
         return outputs
 
     def _note_moved(self, moved: Sequence[int], inputs: Sequence[Any]) -> None:
-        """Decide which inputs will move again: the result of another trace only does if that is captured again."""
+        """Decide which inputs are copied from now on; for the others the trace is captured again."""
         own = {id(result) for result in self._results}
         for number in moved:
             self._moves[number] += 1
-            is_fixed = id(inputs[number]) in self._results_of_traces and id(inputs[number]) not in own
-            if not is_fixed or self._moves[number] > MOST_MOVES:
+            if id(inputs[number]) in own:  # a replay writes it before it has read all of it
+                is_changing = True
+            elif id(inputs[number]) in self._results_of_traces:  # fixed until that trace is captured again
+                is_changing = self._moves[number] > MOST_MOVES
+            else:
+                is_changing = number in self._small or number in self._moved
+            if is_changing:
                 self._changing.add(number)
+        self._moved = set(moved)
 
     def _first(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         return super().__call__(weights, inputs) if not self._has_room else self._capture(weights, inputs)

@@ -19,6 +19,7 @@ import torch.fx
 
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.ir.metadata import MOVE, PATH, REASON, SPEC, Move
+from torch_ttnn.compiler.ir.resident import WRITES
 from torch_ttnn.compiler.runtime.direct_replay import DirectReplay
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
 from torch_ttnn.compiler.stages import emit
@@ -53,7 +54,7 @@ class Parts:
 
     def written(self) -> list[torch.fx.Node]:
         """The inputs on the device that the program writes."""
-        targets = [node.args[1] for node in self.body if PATH.get(node) == "ttnn.copy"]
+        targets = [node.args[WRITES[path]] for node in self.body if (path := PATH.get(node)) in WRITES]
         return [node for node in self.residents if node in targets]
 
     def _kind(self, node: torch.fx.Node, kinds: dict[torch.fx.Node, str], weights: dict[torch.fx.Node, int]) -> str:

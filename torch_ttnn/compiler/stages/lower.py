@@ -12,6 +12,7 @@ import torch.fx
 
 from torch_ttnn.compiler.analysis import complements, exponents, factorised, index_bounds, losses, nan_observers
 from torch_ttnn.compiler.analysis.assertions import ASSERTIONS
+from torch_ttnn.compiler.analysis.overwriting import overwriting
 from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
 from torch_ttnn.compiler.frontend import kept_on_host
@@ -85,6 +86,8 @@ class _Lowering:
         self.updates = self._float32_updates()
         builder.in_float32 |= self.updates
         self.kept = factorised.host_reasons(graph_module.graph)
+        if builder.may_overwrite:
+            builder.overwriting = overwriting(graph_module.graph, builder.residents.written)
         if not builder.accepts("nan"):
             self.kept |= self._host_reasons_of_nan(inputs)
 
@@ -386,7 +389,8 @@ class _Lowering:
         self.builder.write_requirements()
         made = self._without_aliases(outputs, tuple([None if stays else host for stays, host in zip(kept, hosts)]))
         for result, handle in written.items():
-            self.builder.write_in_place(handle, self.builder.residents.written[result])
+            if handle is not None:
+                self.builder.write_in_place(handle, self.builder.residents.written[result])
         output = self.builder.main.output(tuple([stays[0] if stays else host for stays, host in zip(kept, made)]))
         if any(kept):
             annotate(output, kept=[stays and stays[1] for stays in kept])
@@ -394,10 +398,13 @@ class _Lowering:
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
         annotate(output, vals=[item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known])
 
-    def _new_values(self, values: Sequence[Any]) -> dict[int, Handle]:
-        """Results that are written into the memory of inputs, by index."""
-        found: dict[int, Handle] = {}
+    def _new_values(self, values: Sequence[Any]) -> dict[int, Handle | None]:
+        """Results that are written into the memory of inputs, by index; None for those that have been already."""
+        found: dict[int, Handle | None] = {}
         for result, number in self.builder.residents.written.items():
+            if number in self.builder.updated:
+                found[result] = None
+                continue
             handle = self.builder.new_values_of(values[result], number) if isinstance(values[result], Value) else None
             if handle is not None:
                 found[result] = handle

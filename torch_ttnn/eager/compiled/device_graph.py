@@ -13,10 +13,12 @@ import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from torch_ttnn.compiler.analysis.index_bounds import bounds_around, weights_of_angles
 from torch_ttnn.compiler.analysis.nan_inputs import has_nan
 from torch_ttnn.compiler.errors import BeyondBounds
 from torch_ttnn.compiler.frontend.symbolic_numbers import Numbers
 from torch_ttnn.compiler.fusion.composites import BeyondDomain
+from torch_ttnn.compiler.ir.metadata import annotate
 from torch_ttnn.compiler.ir.resident import Residents, Written
 from torch_ttnn.compiler.pipeline import Compilation, compile_graph
 from torch_ttnn.compiler.runtime.announce import announce
@@ -141,6 +143,7 @@ class DeviceGraph:
             graph_module, fakes = concrete(self.numbers.graph_module, inputs)
             mode = next(each.fake_mode for each in fakes if hasattr(each, "fake_mode"))
         rewritten = on_host(graph_module, mode)
+        self._measure_weights_of_angles(rewritten.graph_module.graph, inputs)
         board = _board(inputs)
         storages = {number: each._held for number, each in enumerate(inputs) if isinstance(each, TtnnTensor)}
         residents = {
@@ -167,6 +170,19 @@ class DeviceGraph:
         if self._traced is not None:
             self._traced(program)
         return OnDevice(program, rewritten, stays, board, self._statics)
+
+    def _measure_weights_of_angles(self, graph: torch.fx.Graph, inputs: Sequence[Any]) -> None:
+        """Note how large the weights are that angles are computed from.
+
+        With a position of known bounds (a rotary embedding) the angle is known to be small enough, so the device need
+        not check it.
+        """
+        placeholders = graph.find_nodes(op="placeholder")
+        for number in weights_of_angles(graph, self._statics):
+            weight = inputs[number]
+            bounds = bounds_around(weight._held.host() if isinstance(weight, TtnnTensor) else weight)
+            if bounds is not None:
+                annotate(placeholders[number], measured=bounds)
 
 
 def _board(inputs: Sequence[Any]) -> Board:

@@ -118,6 +118,14 @@ def rotary_device(
     rows = slice(0, shape[-2]) if token_index is None else slice(token_index, token_index + 1)
     prepared = _unchanged if token_index is None else _untiled(cos.dtype)
     matrix = rotate_half_matrix()
+    given = input.shape[-2] if input.rank > 1 else 1  # rows; padding rows become zero
+    trimmed = token_index is None and given < shape[-2] and (configured == 0 or plain == rotation)
+    turn = rotation.by_matrix if width == TILE_SIZE else plain.halves
+    extra = (matrix,) if width == TILE_SIZE else ()
+
+    def compute_rows(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
+        parts = [grown(each[..., :given, :], (*cos_shape[:-2], given, width)) for each in (cosines, sines)]
+        return grown(turn(grown(x, (*shape[:-2], given, width)), *parts, *extra), shape)
 
     def compute(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
         parts = [prepared(grown(each, cos_shape)[..., rows, :]) for each in (cosines, sines)]
@@ -132,6 +140,8 @@ def rotary_device(
 
     garbled = input.dtype is DataType.FLOAT32 and width == TILE_SIZE
     run = faulty("the kernel for heads of 32 columns multiplies float32 by a bfloat16 matrix") if garbled else compute
+    if trimmed and not garbled:
+        run = compute_rows
     return Plan(out, run, reads=("input", "cos", "sin"), l1_bytes=_rotary_buffers(input, cos, token_index, config))
 
 

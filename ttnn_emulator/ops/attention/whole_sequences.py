@@ -140,7 +140,7 @@ def prefill(
     names = given_names(extra.items())
     fault = "" if v is None or settings.mla_width is None else _fault_of_values(q, k, v)
     run = functools.partial(_run, kernel, settings, names, v is not None, out_shape, fault)
-    return Plan(out, run, reads=reads + names, l1_bytes=l1_bytes)
+    return Plan(out, run, reads=reads + names, l1_bytes=l1_bytes, narrow=True)
 
 
 def _require_chunked(q: Spec, k: Spec, v: Spec, table: Spec, start: Spec | None, settings: Settings) -> None:
@@ -209,7 +209,7 @@ def _run(
     if fault:
         raise ChipFault(f"the card's answer would be wrong: {fault}")
     if q.numel() == 0:
-        return q.new_zeros(shape)
+        return torch.zeros(shape)
     v = rest[0] if has_values else k
     given = dict(zip(names, rest[1:] if has_values else rest))
     width = settings.mla_width

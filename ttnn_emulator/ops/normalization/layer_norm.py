@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,9 +10,10 @@ import torch
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity
 from ttnn_emulator.errors import require
-from ttnn_emulator.execution.operation_table import Plan, composite, internal, ttnn
+from ttnn_emulator.execution.operation_table import Bindable, Plan, composite, internal, ttnn
+from ttnn_emulator.numerics.formats.carriers import wide as wide_carrier
 from ttnn_emulator.numerics.functions.apply import Activation
-from ttnn_emulator.numerics.programs.normalization.norms import norm_rows
+from ttnn_emulator.numerics.programs.normalization.norms import bind_norm_rows, norm_rows
 from ttnn_emulator.numerics.programs.normalization.wide_rows import norm_wide_rows
 from ttnn_emulator.numerics.units.compute_core import Operand
 from ttnn_emulator.numerics.units.matrix_unit import MathConfig
@@ -77,13 +78,20 @@ def norm(
     )
     order = (4 if config.fp32_acc else 8) if tensor.layout is Layout.ROW_MAJOR else None
 
-    def compute(values: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+    centred = kind == LAYER_NORM
+
+    def operands_of(others: Sequence[torch.Tensor]) -> dict[str, Operand]:
         operands = {}
         for name, other in zip(names, others):
             spec = dtypes[name]
             assert spec is not None
-            operands[name] = Operand(readers[name](other) if name in readers else other.to(torch.float32), spec.dtype)
-        x, centred = Operand(values, dtype), kind == LAYER_NORM
+            read = readers[name](other) if name in readers else other
+            operands[name] = Operand(read.to(torch.float32), spec.dtype)
+        return operands
+
+    def compute(values: torch.Tensor, *others: torch.Tensor) -> torch.Tensor:
+        operands = operands_of(others)
+        x = Operand(wide_carrier(values), dtype)
         unit_rows = None
         if wide:
             added = operands.get("residual")
@@ -102,8 +110,19 @@ def norm(
             **operands,
         )
 
+    def bind(carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
+        fixed = all(is_constant for name, is_constant in zip(names, constant[1:]) if name in readers)
+        is_wide = carriers[0].dtype is torch.float32 and all(
+            carrier.dtype is torch.float32 for name, carrier in zip(names, carriers[1:]) if name not in readers
+        )
+        if not fixed or not is_wide or activation is not None:
+            return None
+        return bind_norm_rows(
+            Operand(carriers[0], dtype), config, epsilon, centred=centred, **operands_of(carriers[1:])
+        )
+
     into = ("tensor",) if is_sharded_program(program) and program.inplace else ()
-    return Plan(out, compute, reads=("tensor", *names), into=into, l1_bytes=l1_bytes)
+    return Plan(out, Bindable(compute, bind), reads=("tensor", *names), into=into, l1_bytes=l1_bytes, narrow=True)
 
 
 def _output(tensor: Spec, program: Any, memory: MemoryConfig) -> Spec:

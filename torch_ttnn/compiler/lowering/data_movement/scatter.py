@@ -25,6 +25,7 @@ from torch_ttnn.compiler.lowering.data_movement.gather import (
 from torch_ttnn.compiler.lowering.data_movement.joining import replace
 from torch_ttnn.compiler.lowering.data_movement.repeating import expanded
 from torch_ttnn.compiler.lowering.registry import lowers
+from torch_ttnn.compiler.lowering.support.cache_rows import write_row
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
@@ -237,6 +238,9 @@ def _masked(ttnn: Any, builder: ProgramBuilder, x: Value, indices: Indices, valu
 
 @lowers(aten.index_copy.default)
 def index_copy(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: Value, source: Value) -> Any:
+    written = write_row(ttnn, builder, x, dim, index, source)
+    if written is not None:
+        return written
     return _along(ttnn, builder, x, dim, index, source, False)
 
 

@@ -16,8 +16,9 @@ import numpy as np
 import torch
 
 from ttnn_emulator.enums import DataType
-from ttnn_emulator.numerics.formats.carriers import truncate_bf16
+from ttnn_emulator.numerics.formats.carriers import truncate_bf16, wide
 from ttnn_emulator.numerics.kernels import attention as kernels
+from ttnn_emulator.numerics.kernels import attention_rows
 from ttnn_emulator.numerics.kernels.attention import ACCURATE, CUT, QUICK, QUICK_NARROW, ROUNDED, UNPACKED
 from ttnn_emulator.numerics.kernels.packed_panels import NARROW as NARROW_BITS
 from ttnn_emulator.numerics.mode import exactly
@@ -156,6 +157,8 @@ def attend(
     work = batch * heads * queries * keys * (query.shape[-1] + width) * PHASES[kernel.math.fidelity] // PANEL_SPEED
     if not exactly(work + batch * heads * queries * keys * numeric.PASS):
         return whole_rows(kernel, query, key, value, mask, sink, absent)
+    query, key, value = wide(query), wide(key), wide(value)
+    mask, sink = (None if each is None else wide(each) for each in (mask, sink))
     key, value = (_per_query_head(each, batch, heads) for each in (key, value))
     tiles = -(-keys // TILE)
     padding = (-(-tiles // kernel.k_chunk) * kernel.k_chunk) * TILE - keys
@@ -228,6 +231,9 @@ def whole_rows(
     )  # fmt: skip
     out = torch.empty(batch, heads, queries, width)
     scores = np.empty((0, 0), np.float32) if sink is None else _sinks(sink, batch, heads, queries)
+    if queries <= attention_rows.MOST:
+        _few(query, key, value, mask, scores, out, end)
+        return pack_out(kernel, out) if kernel.out is not DataType.BFLOAT16 else out
     groups = [heads // each.shape[1] for each in (query, key, value)]  # latent keys have one head, values many
     work = queries * keys * (depth + width)
     least = max(queries * SMALL // max(work, 1), ROWS_AT_LEAST)
@@ -243,6 +249,36 @@ def whole_rows(
             pieces += [(item * heads + head, *part, *places, scores, target, *end) for part in rows]
     share(kernels.attend, pieces)
     return pack_out(kernel, out) if kernel.out is not DataType.BFLOAT16 else out
+
+
+def _few(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    scores: np.ndarray,
+    out: torch.Tensor,
+    end: tuple,
+) -> None:
+    """The same for a few queries of each head."""
+    batch, heads, queries, _ = query.shape
+    sizes, steps, shifts, masks, _, causal, offset, exp, packing = end
+    places = [_steps(each, heads) for each in (query, key, value)]
+    places.append((0, 0, (0, 1)) if mask is None else _steps(mask, heads))
+    common = (
+        *(tuple(np.int64(place[0]) for place in places), tuple(np.int64(place[1]) for place in places)),
+        *(tuple((np.int64(place[2][0]), np.int64(place[2][1])) for place in places), heads, queries, scores),
+        *(out.data_ptr(), sizes, steps, shifts, masks, causal, offset, exp, packing),
+    )
+    least = max(SMALL // (queries * sizes[0] * (sizes[1] + sizes[2])), 1)
+    share(attention_rows.attend_few, [(*part, *common) for part in cut(batch * heads, least)])
+
+
+def _steps(values: torch.Tensor, heads: int) -> tuple[int, int, tuple[int, int]]:
+    """The address, the bytes from one item to the next, those from one head to the next, and how many share a head."""
+    size = values.element_size()
+    by_item, by_head = (size * step if count > 1 else 0 for count, step in zip(values.shape[:2], values.stride()[:2]))
+    return values.data_ptr(), by_item, (by_head, heads // values.shape[1])
 
 
 def _seen_of_powers(mask: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -73,6 +74,28 @@ def norm_rows(
     if activation is not None:
         result = activation(result, core.wide)
     return core.packed(result, x.dtype)
+
+
+def bind_norm_rows(
+    x: Operand,
+    config: MathConfig,
+    epsilon: float,
+    *,
+    centred: bool,
+    residual: Operand | None = None,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+) -> Any:
+    """See `Bindable`: the same for rows and a residual at fixed addresses, with a constant weight and bias."""
+    core = Core.of(config, x.values.numel())
+    if core.exact or not core.wide or x.dtype is not DataType.BFLOAT16:
+        return None
+    operands = [NO_ROWS if residual is None else _rows(residual.values)]
+    operands += [NO_ROWS[0] if each is None else _row(core, each) for each in (weight, bias)]
+    rows, result = _rows(x.values), torch.empty(x.values.shape)
+    end = (rows, *operands, _rows(result), np.float32(numeric.scaler_of(epsilon)), centred, core.wide)
+    parts = cut(rows.shape[0], max(ONE_WORKER // max(rows.shape[1], 1), 1))
+    return functools.partial(share, kernels.norm_rows, [(*part, *end, True) for part in parts]), result
 
 
 def _rows(values: torch.Tensor) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 
 from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation
 from ttnn_emulator.errors import ChipFault, require
-from ttnn_emulator.execution.operation_table import Plan, operation
+from ttnn_emulator.execution.operation_table import Plan, Updating, operation
 from ttnn_emulator.ops.attention.caches.rows_and_pages import Pages, RowWriter
 from ttnn_emulator.ops.attention.heads.common import faulty, grown
 from ttnn_emulator.ops.support.common_checks import math_config, require_on_device, require_tile
@@ -132,7 +133,7 @@ def _writing(
         held: torch.Tensor, values: torch.Tensor, indices: Sequence[int], table: torch.Tensor | None
     ) -> torch.Tensor:
         made = pages.view(grown(held, padded)).clone()
-        rows = writer.rows(grown(values, given)[0, :, :heads].contiguous())
+        rows = writer.rows(grown(values, given)[0, :, :heads].float().contiguous())
         for user in range(users):
             index = indices[user]
             if index == SKIPPED:
@@ -217,7 +218,40 @@ def paged_update_cache(
     writing = _writing(cache, input, seen, wide, shared, cache_position_modulo)
     compute = _reader(writing, update_idxs, update_idxs_tensor, page_table, input.shape[1])
     reads = ("cache_tensor", "input_tensor", *_names(update_idxs_tensor, page_table))
-    return Plan(cache, compute, reads=reads, into=("cache_tensor",))
+    if page_table is None and update_idxs_tensor is not None and not shared:
+        writer = RowWriter(cache.dtype, input.dtype, wide)
+        compute = Updating(compute, functools.partial(_bind_update, writer, input.shape, own))
+    return Plan(cache, compute, reads=reads, into=("cache_tensor",), narrow=True)
+
+
+def _bind_update(
+    writer: RowWriter,
+    shape: Sequence[int],
+    padded: Sequence[int],
+    carriers: Sequence[torch.Tensor],
+    constant: Sequence[bool],
+) -> Any:
+    """See `Updating`: only the rows are written."""
+    cache, values, indices = carriers
+    _, users, heads, _ = shape
+    if tuple(cache.shape) != tuple(padded) or heads != cache.shape[1]:
+        return None
+    rewritten: set[tuple[int, int]] = set()  # tiles whose other rows have made the round trip, which changes them once
+
+    def run() -> None:
+        rows = writer.rows(values[0].float())
+        for user, position in enumerate(indices.reshape(-1)[:users].tolist()):
+            index = _plain(position)
+            if index == SKIPPED:
+                continue
+            tile = user, index // TILE_SIZE
+            if tile in rewritten and index < cache.shape[2]:
+                cache[user, :, index] = rows[user]
+            else:
+                writer.write(cache[user], index, rows[user])
+                rewritten.add(tile)
+
+    return run, cache
 
 
 def _require_pages(own: Sequence[int], seen: tuple[int, int, int, int]) -> None:

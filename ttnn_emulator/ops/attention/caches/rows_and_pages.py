@@ -61,7 +61,7 @@ class RowWriter:
             raise ChipFault(f"row {row} is outside a cache of {target.shape[-2]} rows")
         first = row // TILE_SIZE * TILE_SIZE
         around = target[..., first : first + TILE_SIZE, :]
-        around.copy_(self.around(around.contiguous()))
+        around.copy_(self.around(around.contiguous().float()))
         target[..., row, :] = values
 
 
