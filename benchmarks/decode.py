@@ -51,7 +51,8 @@ def _qwen2(length: int) -> Any:
 def _codegen(length: int) -> Any:
     from transformers import CodeGenConfig
 
-    return CodeGenConfig(n_layer=6, n_positions=max(2048, length), n_ctx=max(2048, length))
+    sizes = {"n_embd": 1024, "n_layer": 12, "n_head": 16, "rotary_dim": 32}
+    return CodeGenConfig(**sizes, n_positions=max(2048, length))
 
 
 _SIZES = {
