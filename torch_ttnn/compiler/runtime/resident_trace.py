@@ -21,7 +21,8 @@ from torch_ttnn.compiler.runtime.trace import Parts, TracedProgram
 from torch_ttnn.devices import Target
 
 MOST_MOVES = 8  # of an input among the results of traces: then it is copied in every call
-SMALL = 1 << 14  # values of an input that is copied rather than capturing the trace again
+# Values of an input that is copied rather than capturing the trace again. One that is written is copied both ways.
+SMALL, SMALL_AND_WRITTEN = 1 << 18, 1 << 14
 
 
 class Owner(Protocol):
@@ -42,7 +43,7 @@ class ResidentTrace(TracedProgram):
         self._kept = [place for place, node in enumerate(parts.downloaded) if node in outputs]  # type: ignore[operator]
         self._changing: set[int] = set()  # inputs that are other tensors from call to call
         self._moves: Counter[int] = Counter()  # by input: how often it was another trace's result
-        self._small = {NUMBER[node] for node in parts.residents if SPEC[node].spec.volume <= SMALL}
+        self._small = {NUMBER[node] for node in parts.residents if SPEC[node].spec.volume <= self._limit(node)}
         self._moved: set[int] = set()  # large inputs for which the trace has been captured again by the last call
         self._read: dict[int, Any] = {}  # input: the tensor that replays read
         self._in_use: list[tuple[Any, weakref.ref[Owner]]] = []  # results, and what they are part of
@@ -66,6 +67,9 @@ class ResidentTrace(TracedProgram):
             if number in self._changing:
                 ttnn.copy(read[number], inputs[number])
         return outputs
+
+    def _limit(self, node: torch.fx.Node) -> int:
+        return SMALL_AND_WRITTEN if NUMBER[node] in self._written else SMALL
 
     def _note_moved(self, moved: Sequence[int], inputs: Sequence[Any]) -> None:
         """Decide which inputs are copied from now on; for the others the trace is captured again."""
