@@ -1,0 +1,79 @@
+"""Runs the steps of a generation as compiled programs, one for each set of shapes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torch_ttnn.generation.programs import Steps, separate
+from torch_ttnn.generation.state import DeviceCache, Slots
+from torch_ttnn.options import TorchTtnnOption
+
+Tensor = torch.Tensor
+
+
+class Compiled:
+    """A step for one set of shapes; `options.programs` has its programs."""
+
+    def __init__(self, step: Callable[..., Any], options: TorchTtnnOption, backend: Any) -> None:
+        self.options = copy.deepcopy(options)
+        settings: dict[str, Any] = {"backend": backend} if backend else {"backend": "ttnn", "options": self.options}
+        self.call = torch.compile(separate(step), fullgraph=True, dynamic=False, **settings)
+
+
+class Runner:
+    """The programs of a model, by step and shapes.
+
+    programs  by name of the step and the shapes it is compiled for
+    """
+
+    def __init__(self, steps: Steps, options: TorchTtnnOption, backend: Any) -> None:
+        self.steps, self.options, self.backend = steps, options, backend
+        self.programs: dict[tuple, Compiled] = {}
+
+    @property
+    def compiled(self) -> int:
+        return len(self.programs)
+
+    def drop(self) -> None:
+        self.programs.clear()
+
+    def encode(self, inputs: Tensor) -> Tensor:
+        return self._program(self.steps.encode, *inputs.shape)(self.uploaded(inputs))
+
+    def prefill(self, prompt: Tensor, cache: DeviceCache, hidden: Tensor | None) -> Tensor:
+        logits = self._run(self.steps.prefill, prompt, cache, hidden, prompt.shape[1])
+        cache.used = prompt.shape[1]
+        cache.first = (prompt < 0).sum(-1)
+        return logits
+
+    def decode(self, tokens: Tensor, cache: DeviceCache, hidden: Tensor | None) -> Tensor:
+        step = torch.stack([tokens[:, 0], torch.full_like(tokens[:, 0], cache.used), cache.first], dim=1)
+        logits = self._run(self.steps.decode, step, cache, hidden)
+        cache.used += 1
+        return logits
+
+    def reorder(self, slots: Slots, order: Tensor) -> None:
+        self._program(self.steps.reorder, slots.size)(self.uploaded(order), slots.layers)
+
+    def _run(
+        self, step: Callable[..., Any], integers: Tensor, cache: DeviceCache, hidden: Tensor | None, *lengths: int
+    ) -> Tensor:
+        """The logits of a step, on the host."""
+        slots = cache.slots
+        program = self._program(step, slots.size, *lengths)
+        return program(self.uploaded(integers), slots.layers, slots.encoded, hidden, cache.encoder_mask).cpu()
+
+    def uploaded(self, tensor: Tensor) -> Tensor:
+        tensor = tensor.to(self.steps.model.dtype) if tensor.is_floating_point() else tensor
+        return tensor.to(self.steps.model.device)
+
+    def _program(self, step: Callable[..., Any], *sizes: Any) -> Callable[..., Any]:
+        key = step.__name__, *sizes
+        found = self.programs.get(key)
+        if found is None:
+            found = self.programs[key] = Compiled(step, self.options, self.backend)
+        return found.call
