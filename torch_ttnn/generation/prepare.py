@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,10 +13,10 @@ import torch
 from transformers.generation.configuration_utils import GenerationConfig, GenerationMode
 from transformers.modeling_outputs import BaseModelOutput, CausalLMOutputWithPast
 
-from torch_ttnn.generation.figures import Figures, Recorder
-from torch_ttnn.generation.lengths import bucket_of
+from torch_ttnn.generation.figures import Figures, Recorder, figures_of
+from torch_ttnn.generation.lengths import bucket_of, padded
 from torch_ttnn.generation.programs import Steps
-from torch_ttnn.generation.runner import Runner
+from torch_ttnn.generation.runner import Compile, Runner, compiled
 from torch_ttnn.generation.shapes import cache_shapes
 from torch_ttnn.generation.state import DeviceCache, Size, Slots
 from torch_ttnn.options import TorchTtnnOption
@@ -30,14 +31,14 @@ KNOWN = {"attention_mask", "position_ids", "decoder_attention_mask", "encoder_ou
 
 
 def prepare_for_generation(
-    model: Any, *, max_length: int = 0, options: TorchTtnnOption | Mapping[str, Any] | None = None, _backend: Any = None
+    model: Any, *, max_length: int = 0, options: TorchTtnnOption | Mapping[str, Any] | None = None, _compile: Compile | None = None
 ) -> Prepared:
     """Let `model.generate` run on the device: two programs for all prompts of a bucket, three with an encoder.
 
     The model is moved to `ttnn` if it is elsewhere. `max_length` is the least length of prompt and answer that the
     cache is allocated for; it grows when a call needs more, which compiles the programs again.
     """
-    return Prepared(model, max_length, TorchTtnnOption.of(options), _backend)
+    return Prepared(model, max_length, TorchTtnnOption.of(options), _compile)
 
 
 class Prepared:
@@ -46,15 +47,15 @@ class Prepared:
     figures  of the last call of `generate`: times and tokens per second, programs
     """
 
-    def __init__(self, model: Any, max_length: int, options: TorchTtnnOption, backend: Any) -> None:
+    def __init__(self, model: Any, max_length: int, options: TorchTtnnOption, compile: Compile | None) -> None:
         if isinstance(model.generate, _Replaced):
             raise ValueError("the model is prepared already; call restore() of what prepare_for_generation returned")
-        if backend is None and model.device.type != "ttnn":
+        if compile is None and model.device.type != "ttnn":
             model.to("ttnn")
         self.model = model
         self.least = max_length
         self.steps = Steps(model, cache_shapes(model))
-        self.runner = Runner(self.steps, options, backend)
+        self.runner = Runner(self.steps, options, compile or compiled)
         self.recorder = Recorder()
         self._slots: Slots | None = None
         self._own = {name: getattr(model, name) for name in REPLACED}
@@ -81,17 +82,25 @@ class Prepared:
 
     @property
     def figures(self) -> Figures:
-        return self.recorder.figures(self.runner)
+        """Tokens per second and programs of the last call of `generate`."""
+        return figures_of(self.recorder, self.runner)
 
     def _generate(self, *args: Any, **kwargs: Any) -> Any:
         """Run the loop of `generate` on the host, where sampling and stopping are; results return to the inputs."""
         origin = _device_of(args, kwargs)
-        self.recorder.begin(self.runner.compiled)
+        self.recorder.begin(self.runner.count)
         made = self._own["generate"](*_on_host(args), **_on_host(kwargs))
-        self.recorder.end()
-        if not isinstance(made, Tensor):
-            self._slots = None  # it belongs to the caller, as part of the result
-        return made.to(origin) if isinstance(made, Tensor) and origin is not None else made
+        if isinstance(made, Tensor):
+            return made if origin is None else made.to(origin)
+        return self._handed_over(made)
+
+    def _handed_over(self, made: Any) -> Any:
+        """A result with the cache as transformers' own, which the caller may continue with."""
+        for name, each in made.items() if isinstance(made, Mapping) else ():
+            if isinstance(each, DeviceCache):
+                made[name] = each.as_dynamic()
+        self._slots = None  # they are part of the result now
+        return made
 
     def _prepare_cache(
         self, config: GenerationConfig, model_kwargs: dict[str, Any], mode: Any, batch: int, max_cache_length: int
@@ -102,7 +111,7 @@ class Prepared:
             self._own["_prepare_cache_for_generation"](config, model_kwargs, mode, batch, max_cache_length)
             return
         config.prefill_chunk_size = None
-        model_kwargs[self.steps.shapes.argument] = DeviceCache(max_cache_length + 1, self.runner.reorder)
+        model_kwargs[self.steps.shapes.argument] = DeviceCache(self.model.config, self.steps.shapes, max_cache_length + 1, self.runner.reorder)
 
     def _unsupported(self, config: GenerationConfig, model_kwargs: dict[str, Any], mode: Any) -> str:
         """Why transformers itself runs a call; an empty string if programs run it."""
@@ -138,9 +147,12 @@ class Prepared:
             if not inputs.is_floating_point():
                 mask = model_kwargs.get("attention_mask")
                 mask = torch.ones_like(inputs) if mask is None else mask
-                inputs = _padded(inputs.masked_fill(mask == 0, -1), right=True)
+                inputs = padded(inputs.masked_fill(mask == 0, -1), right=True)
                 model_kwargs["attention_mask"] = (inputs >= 0).long()
-            model_kwargs["encoder_outputs"] = BaseModelOutput(last_hidden_state=self.runner.encode(inputs))
+            started = time.perf_counter()
+            hidden = self.runner.encode(inputs)
+            self.recorder.ran("encode", started, inputs, self.runner.count)
+            model_kwargs["encoder_outputs"] = BaseModelOutput(last_hidden_state=hidden)
         return model_kwargs
 
     def _inputs(self, input_ids: Tensor, **kwargs: Any) -> dict[str, Any]:
@@ -156,6 +168,7 @@ class Prepared:
             return made | {"tokens": input_ids[:, -1:]}
         encoded = 0 if made["hidden"] is None else made["hidden"].shape[1]
         cache.slots = self._slots_for(input_ids, cache.most_tokens, encoded)
+        self.recorder.cache_bytes = cache.slots.nbytes
         mask = kwargs.get(self.steps.mask)
         return made | {"tokens": input_ids if mask is None else input_ids.masked_fill(mask == 0, -1)}
 
@@ -165,12 +178,12 @@ class Prepared:
             return self._own["forward"](*args, **kwargs)
         tokens, hidden = kwargs["tokens"], kwargs["hidden"]
         self._check(tokens)
-        started = self.recorder.start()
+        started = time.perf_counter()
         if cache.used:
-            logits = self.runner.decode(tokens, cache, hidden)
+            logits, phase = self.runner.decode(tokens, cache, hidden), "decode"
         else:
-            logits = self.runner.prefill(_padded(tokens) if self.steps.can_pad else tokens, cache, hidden)
-        self.recorder.ran(started, tokens.numel(), self.runner.compiled)
+            logits, phase = self.runner.prefill(tokens, cache, hidden), "prefill"
+        self.recorder.ran(phase, started, tokens, self.runner.count)
         return CausalLMOutputWithPast(logits=logits)
 
     def _check(self, tokens: Tensor) -> None:
@@ -205,12 +218,6 @@ class _Replaced:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
-
-
-def _padded(tokens: Tensor, *, right: bool = False) -> Tensor:
-    """Token ids, padded with -1 to the length of their bucket."""
-    lacking = bucket_of(tokens.shape[1]) - tokens.shape[1]
-    return torch.nn.functional.pad(tokens, (0, lacking) if right else (lacking, 0), value=-1)
 
 
 def _unsupported_padding(model_kwargs: dict[str, Any]) -> str:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from torch_ttnn.compiler.runtime.program import Program
+from torch_ttnn.generation.lengths import padded
 from torch_ttnn.generation.programs import Steps, separate
 from torch_ttnn.generation.state import DeviceCache, Slots
 from torch_ttnn.options import TorchTtnnOption
@@ -15,13 +18,20 @@ from torch_ttnn.options import TorchTtnnOption
 Tensor = torch.Tensor
 
 
-class Compiled:
-    """A step for one set of shapes; `options.programs` has its programs."""
+Compile = Callable[[Callable[..., Any], TorchTtnnOption], Callable[..., Any]]
 
-    def __init__(self, step: Callable[..., Any], options: TorchTtnnOption, backend: Any) -> None:
-        self.options = copy.deepcopy(options)
-        settings: dict[str, Any] = {"backend": backend} if backend else {"backend": "ttnn", "options": self.options}
-        self.call = torch.compile(separate(step), fullgraph=True, dynamic=False, **settings)
+
+def compiled(step: Callable[..., Any], options: TorchTtnnOption) -> Callable[..., Any]:
+    """A step as one program for one set of shapes."""
+    return torch.compile(step, backend="ttnn", fullgraph=True, dynamic=False, options=options)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A step for one set of shapes; `options.programs` has its program."""
+
+    call: Callable[..., Any]
+    options: TorchTtnnOption
 
 
 class Runner:
@@ -30,13 +40,18 @@ class Runner:
     programs  by name of the step and the shapes it is compiled for
     """
 
-    def __init__(self, steps: Steps, options: TorchTtnnOption, backend: Any) -> None:
-        self.steps, self.options, self.backend = steps, options, backend
+    def __init__(self, steps: Steps, options: TorchTtnnOption, compile: Compile) -> None:
+        self.steps, self.options, self.compile = steps, options, compile
         self.programs: dict[tuple, Compiled] = {}
 
     @property
-    def compiled(self) -> int:
+    def count(self) -> int:
         return len(self.programs)
+
+    def last(self, step: str) -> list[Program]:
+        """The compiled program of a step that was added last; none if torch compiled it for another backend."""
+        found = [each for (name, *_), each in self.programs.items() if name == step]
+        return found[-1].options.programs[-1:] if found else []
 
     def drop(self) -> None:
         self.programs.clear()
@@ -44,9 +59,11 @@ class Runner:
     def encode(self, inputs: Tensor) -> Tensor:
         return self._program(self.steps.encode, *inputs.shape)(self.uploaded(inputs))
 
-    def prefill(self, prompt: Tensor, cache: DeviceCache, hidden: Tensor | None) -> Tensor:
+    def prefill(self, tokens: Tensor, cache: DeviceCache, hidden: Tensor | None) -> Tensor:
+        prompt = padded(tokens) if self.steps.can_pad else tokens
         logits = self._run(self.steps.prefill, prompt, cache, hidden, prompt.shape[1])
         cache.used = prompt.shape[1]
+        cache.padding = prompt.shape[1] - tokens.shape[1]
         cache.first = (prompt < 0).sum(-1)
         return logits
 
@@ -75,5 +92,6 @@ class Runner:
         key = step.__name__, *sizes
         found = self.programs.get(key)
         if found is None:
-            found = self.programs[key] = Compiled(step, self.options, self.backend)
+            options = copy.deepcopy(self.options)
+            found = self.programs[key] = Compiled(self.compile(separate(step), options), options)
         return found.call

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers.cache_utils import Cache
+from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 
-from torch_ttnn.generation.shapes import CacheShapes, LayerShapes
+from torch_ttnn.generation.layers import recurrent
+from torch_ttnn.generation.shapes import CacheShapes, LayerShapes, RecurrentShapes
 
 Tensor = torch.Tensor
 Layers = tuple[tuple[Tensor, ...], ...]
@@ -50,15 +51,22 @@ class Slots:
 class DeviceCache(Cache):
     """The cache of one generation, as transformers holds it.
 
-    used   slots that are filled: the padded prompt and the tokens after it
-    first  for each sequence the slot of its first token, after its padding: [batch]
+    most_tokens  of prompt and answer
+    used         slots that are filled: the padded prompt and the tokens after it
+    padding      of them, those before the prompt as it was given
+    first        for each sequence the slot of its first token, after all padding: [batch]
     """
 
     slots: Slots
 
-    def __init__(self, most_tokens: int, reorder: Callable[[Slots, Tensor], None]) -> None:
+    def __init__(
+        self, config: Any, shapes: CacheShapes, most_tokens: int, reorder: Callable[[Slots, Tensor], None]
+    ) -> None:
         super().__init__(layers=[])
+        self.config = config
+        self.shapes = shapes
         self.most_tokens = most_tokens
+        self.padding = 0
         self.used = 0
         self.first = torch.zeros(0, dtype=torch.long)
         self.encoder_mask: Tensor | None = None
@@ -81,3 +89,28 @@ class DeviceCache(Cache):
 
     def crop(self, *_: Any) -> None:
         raise NotImplementedError("tokens cannot be removed from a cache on the device")
+
+    # -- for the caller of `generate` ---------------------------------------------------------------------------------
+
+    def as_dynamic(self) -> Cache:
+        """The same values in transformers' own cache, without the padding of the bucket."""
+        made = self.self_attention_cache
+        return EncoderDecoderCache(made, self.cross_attention_cache) if self.shapes.encoded else made
+
+    @property
+    def self_attention_cache(self) -> Cache:
+        return self._dynamic(self.shapes.layers, self.slots.layers, slice(self.padding, self.used))
+
+    @property
+    def cross_attention_cache(self) -> Cache:
+        return self._dynamic(self.shapes.encoded, self.slots.encoded, slice(None))
+
+    def _dynamic(self, shapes: tuple[LayerShapes, ...], layers: Layers, used: slice) -> DynamicCache:
+        cache = DynamicCache(config=self.config.get_text_config(decoder=True))
+        for number, (shape, tensors) in enumerate(zip(shapes, layers)):
+            if isinstance(shape, RecurrentShapes):
+                windows = len(shape.windows)
+                cache.layers[number] = recurrent(tensors[:windows], tensors[windows:], has_previous=True)
+            else:
+                cache.update(tensors[0][:, :, used], tensors[1][:, :, used], number)
+        return cache
