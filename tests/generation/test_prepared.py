@@ -10,7 +10,6 @@ import torch
 
 from tests.generation.small_models import (
     DECODERS,
-
     MODELS,
     VOCABULARY,
     counting,
@@ -230,5 +229,3 @@ def test_a_token_that_the_model_lacks_is_an_error() -> None:
     model = model_of("gpt2")
     with prepare_for_generation(model, _compile=uncompiled), pytest.raises(IndexError, match="token 211"):
         model.generate(torch.tensor([[5, VOCABULARY]]), **GREEDY)
-
-

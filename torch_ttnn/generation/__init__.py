@@ -1,1 +1,1 @@
-"""Text generation: static caches on the device, one program per bucket of prompt lengths and one for every next token."""
+"""Text generation: a static cache on the device, a program per bucket of prompt lengths, one for all next tokens."""

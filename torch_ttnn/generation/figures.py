@@ -74,7 +74,9 @@ class Figures:
         widths = [max(len(row[column]) for row in (head, *rows)) for column in range(3)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in (head, *rows)]
         compiled = f", {self.compiled} of them compiled in this call" if self.compiled else ""
-        lines.append(f"{self.new_tokens} new tokens; {self.programs} programs{compiled}; {_size(self.cache_bytes)} of cache")
+        lines.append(
+            f"{self.new_tokens} new tokens; {self.programs} programs{compiled}; {_size(self.cache_bytes)} of cache"
+        )
         return "\n".join(lines)
 
 

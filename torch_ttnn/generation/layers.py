@@ -15,6 +15,8 @@ class Attention(CacheLayerMixin):
     """Keys and values in slots; the slot of the next token is given where the program is called."""
 
     is_compileable = True
+    keys: Tensor
+    values: Tensor
 
     def __init__(self, keys: Tensor, values: Tensor) -> None:
         super().__init__()

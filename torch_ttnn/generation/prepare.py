@@ -31,7 +31,11 @@ KNOWN = {"attention_mask", "position_ids", "decoder_attention_mask", "encoder_ou
 
 
 def prepare_for_generation(
-    model: Any, *, max_length: int = 0, options: TorchTtnnOption | Mapping[str, Any] | None = None, _compile: Compile | None = None
+    model: Any,
+    *,
+    max_length: int = 0,
+    options: TorchTtnnOption | Mapping[str, Any] | None = None,
+    _compile: Compile | None = None,
 ) -> Prepared:
     """Let `model.generate` run on the device: two programs for all prompts of a bucket, three with an encoder.
 
@@ -111,7 +115,9 @@ class Prepared:
             self._own["_prepare_cache_for_generation"](config, model_kwargs, mode, batch, max_cache_length)
             return
         config.prefill_chunk_size = None
-        model_kwargs[self.steps.shapes.argument] = DeviceCache(self.model.config, self.steps.shapes, max_cache_length + 1, self.runner.reorder)
+        model_kwargs[self.steps.shapes.argument] = DeviceCache(
+            self.model.config, self.steps.shapes, max_cache_length + 1, self.runner.reorder
+        )
 
     def _unsupported(self, config: GenerationConfig, model_kwargs: dict[str, Any], mode: Any) -> str:
         """Why transformers itself runs a call; an empty string if programs run it."""
@@ -159,10 +165,14 @@ class Prepared:
         cache = kwargs.get(self.steps.shapes.argument)
         if not isinstance(cache, DeviceCache):
             return self._own["prepare_inputs_for_generation"](input_ids, **kwargs)
-        made = {self.steps.shapes.argument: cache, "hidden": None}
+        made: dict[str, Any] = {self.steps.shapes.argument: cache, "hidden": None}
         if kwargs.get("encoder_outputs") is not None:
             made["hidden"] = kwargs["encoder_outputs"][0]
-            if self.steps.is_encoder_decoder and cache.encoder_mask is None and kwargs.get("attention_mask") is not None:
+            if (
+                self.steps.is_encoder_decoder
+                and cache.encoder_mask is None
+                and kwargs.get("attention_mask") is not None
+            ):
                 cache.encoder_mask = self.runner.uploaded(kwargs["attention_mask"])
         if cache.used:
             return made | {"tokens": input_ids[:, -1:]}

@@ -96,7 +96,9 @@ class Steps:
             for each in layer:
                 each.copy_(each.index_select(0, order))
 
-    def _logits(self, inputs: dict[str, Any], cache: Cache, hidden: Tensor | None, encoder_mask: Tensor | None) -> Tensor:
+    def _logits(
+        self, inputs: dict[str, Any], cache: Cache, hidden: Tensor | None, encoder_mask: Tensor | None
+    ) -> Tensor:
         if hidden is not None:
             inputs["encoder_outputs"] = BaseModelOutput(last_hidden_state=hidden)
         if encoder_mask is not None:
@@ -120,7 +122,8 @@ class Steps:
     def _layer(self, number: int, tensors: tuple[Tensor, ...], slot: Tensor | None, has_previous: bool) -> Any:
         shapes = self.shapes.layers[number]
         if isinstance(shapes, AttentionShapes):
-            return views.Prompt(*tensors) if slot is None else views.NextToken(*tensors, slot)
+            keys, values = tensors
+            return views.Prompt(keys, values) if slot is None else views.NextToken(keys, values, slot)
         windows = len(shapes.windows)
         return views.recurrent(tensors[:windows], tensors[windows:], has_previous=has_previous)
 

@@ -23,7 +23,8 @@ Compile = Callable[[Callable[..., Any], TorchTtnnOption], Callable[..., Any]]
 
 def compiled(step: Callable[..., Any], options: TorchTtnnOption) -> Callable[..., Any]:
     """A step as one program for one set of shapes."""
-    return torch.compile(step, backend="ttnn", fullgraph=True, dynamic=False, options=options)
+    settings: Any = {"options": options}  # torch's annotation allows plain dicts only
+    return torch.compile(step, backend="ttnn", fullgraph=True, dynamic=False, **settings)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from transformers.cache_utils import CacheLayerMixin, DynamicLayer, DynamicSlidingWindowLayer, EncoderDecoderCache, LinearAttentionLayer
+from transformers.cache_utils import (
+    CacheLayerMixin,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    EncoderDecoderCache,
+    LinearAttentionLayer,
+)
 
 from torch_ttnn.compiler.errors import TorchTtnnError
 
