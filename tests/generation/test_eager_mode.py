@@ -1,0 +1,49 @@
+"""transformers' own `generate` on `ttnn`, operation by operation: the tokens of the CPU, whatever the cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import torch_ttnn
+from tests.generation.small_models import MODELS, model_of, padded_prompts, prompt_of
+
+CALLS: dict[str, dict[str, Any]] = {
+    "greedy": {"do_sample": False},
+    "static cache": {"do_sample": False, "cache_implementation": "static"},
+    "sampling": {"do_sample": True, "top_k": 20, "max_new_tokens": 6},  # a rounding error may change a later draw
+    "beams": {"num_beams": 3, "num_return_sequences": 2},
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def both(request: pytest.FixtureRequest) -> tuple[str, Any, Any]:
+    """A name, the model on the CPU, and on `ttnn`."""
+    return request.param, model_of(request.param), model_of(request.param).to("ttnn")
+
+
+@pytest.mark.filterwarnings("ignore::torch_ttnn.HostOperationWarning")
+@pytest.mark.parametrize("call", CALLS)
+def test_tokens(both: tuple[str, Any, Any], call: str) -> None:
+    name, model, moved = both
+    prompt = prompt_of(name, 7)
+    options = {"max_new_tokens": 10, **CALLS[call]}
+    torch.manual_seed(3)
+    want = model.generate(**prompt, **options)
+    torch.manual_seed(3)
+    got = moved.generate(**{key: each.to("ttnn") for key, each in prompt.items()}, **options)
+    assert got.device.type == "ttnn"
+    assert torch.equal(got.cpu(), want)
+
+
+@pytest.mark.parametrize("name", ("llama", "mamba"))
+def test_prompts_on_the_host_keep_the_loop_there(name: str) -> None:
+    model = model_of(name)
+    prompts = padded_prompts((5, 9))
+    want = model.generate(**prompts, max_new_tokens=6, do_sample=False)
+    model.to("ttnn")
+    with torch_ttnn.eager(strict=True):
+        got = model.generate(**prompts, max_new_tokens=6, do_sample=False)
+    assert got.device.type == "cpu" and torch.equal(got, want)
