@@ -33,7 +33,7 @@ conformance: setup  ## query the real ttnn again (on a mock card), print the sco
 ON_MOCK_CARD = TORCH_INDEX=$(TORCH_INDEX) $(PY) -m ttnn_emulator.conformance run --install ".[dev,models,reports]" --install "numpy<2"
 
 card: setup  ## run compiled programs on the real ttnn with mock cards: tests of the compiler, then every model of the zoo
-	$(ON_MOCK_CARD) --board n150 -- -m pytest -n auto --card tests/compiler/test_semantics.py tests/compiler/test_text_models.py \
+	$(ON_MOCK_CARD) --board n150 -- -m pytest -n auto --card tests/compiler/semantics tests/compiler/test_text_models.py \
 		tests/compiler/test_vision_models.py tests/compiler/test_models.py
 	$(ON_MOCK_CARD) --board n150 -- -m pytest -n auto tests/card
 	$(ON_MOCK_CARD) --board n300 -- -m pytest tests/card/test_paths.py

@@ -16,11 +16,17 @@ from torch_ttnn.compiler.frontend.kept_on_host import overloads_of
 from torch_ttnn.compiler.runtime.announce import warn_of_breaks
 from torch_ttnn.compiler.runtime.specialisation import Specialised
 from torch_ttnn.compiler.stages.capture import boxed, compile_captured, static_inputs
+from torch_ttnn.eager.compiled import dynamo
+from torch_ttnn.eager.compiled.device_graph import DeviceGraph
+from torch_ttnn.eager.compiled.graphs import is_of_device
 from torch_ttnn.options import TorchTtnnOption
 
 if TYPE_CHECKING:
     from torch_ttnn.compiler.frontend.graph_breaks import Missed
+    from torch_ttnn.compiler.runtime.program import Program
     from torch_ttnn.tracer.recording import ProgramTracer
+
+dynamo.register()
 
 
 @traces_recurrent_modules
@@ -48,6 +54,7 @@ def backend(
         backward=compiler.backward,
         inference=compiler.inference,
         whole=overloads_of(chosen.host_ops),
+        writes=is_of_device(graph_module),
     )
 
 
@@ -74,6 +81,7 @@ class GraphCompiler:
     def __init__(self, options: TorchTtnnOption, tracer: ProgramTracer | None = None) -> None:
         self.options = options
         self.tracer = tracer
+        self.device_graphs: list[DeviceGraph] = []
 
     def inference(self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[[list[Any]], Any]:
         return self._compile(graph_module, inputs, static_inputs(), "inference")
@@ -88,19 +96,37 @@ class GraphCompiler:
     def _compile(
         self, graph_module: torch.fx.GraphModule, inputs: Sequence[Any], statics: Sequence[int], kind: str
     ) -> Callable[[list[Any]], Any]:
+        if is_of_device(graph_module):
+            graph = DeviceGraph(graph_module, inputs, statics, self.options, self._traced(kind, statics), kind)
+            self.device_graphs.append(graph)
+            graph.release_with_model = self.release
+            return boxed(self.device_runner(graph))
         left = data_dependent.left_to_torch(graph_module.graph)
         if left is not None:
             self.tell(left)
             return boxed(data_dependent.run_by_torch(graph_module))
         target = devices.resolve(self.options.device)
-        phase = "bw" if kind == "backward" else "fw"
-        traced = functools.partial(self.tracer.program, phase, statics=statics) if self.tracer else None
+        traced = self._traced(kind, statics)
         return boxed(self.runner(Specialised(graph_module, inputs, statics, target, self.options, traced, kind)))
+
+    def _traced(self, kind: str, statics: Sequence[int]) -> Callable[[Program], None] | None:
+        if self.tracer is None:
+            return None
+        return functools.partial(self.tracer.program, "bw" if kind == "backward" else "fw", statics=statics)
 
     def tell(self, left: Missed) -> None:
         """Tell the user that torch runs a graph, and why."""
         if self.options.warn:
             data_dependent.warn_of(left)
+
+    def release(self) -> None:
+        """Free what the programs of this region keep on the device: its model is gone, or has other tensors."""
+        for graph in self.device_graphs:
+            graph.release()
+
+    def device_runner(self, graph: DeviceGraph) -> Callable[[list[Any]], Any]:
+        """The function that runs a graph of tensors on the device."""
+        return graph
 
     def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
         """The function that runs the compiled graph: here the program for its shapes."""

@@ -169,7 +169,7 @@ def test_the_page_shows_programs_advice_and_roofline(found: Profile, browser, tm
 
 
 def test_names_of_models_are_text_in_the_page(found: Profile) -> None:
-    named = Profile("<b>x</b>", found._calls, found._made, found.rows, found._device)
+    named = Profile("<b>x</b>", found._calls, found._planned, found.rows, found._device)
     assert "<b>x</b>" not in named.to_html().partition('id="data">')[0]
 
 
@@ -226,9 +226,9 @@ def test_a_call_that_refuses_changed_operands_gains_nothing_for_free(found: Prof
         shard = ttnn.ShardSpec(cores, (shape[0], shape[1]), ttnn.ShardOrientation.ROW_MAJOR)
         return args, {**kwargs, "memory_config": ttnn.MemoryConfig(HEIGHT, ttnn.BufferType.L1, shard)}
 
-    after = list(repeated(found._calls, found._device, sharded, found._made))
-    assert [each.call for each in after] == [each.call for each in found._made]
-    for one, other in zip(found._made, after):
+    after = list(repeated(found._calls, found._device, sharded, found._planned))
+    assert [each.call for each in after] == [each.call for each in found._planned]
+    for one, other in zip(found._planned, after):
         assert bool(one.records) <= bool(other.records), one.call.name
 
 

@@ -27,6 +27,8 @@ from torch_ttnn.compiler.frontend.kept_on_host import overloads_of
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.compiler.runtime.specialisation import Specialised
 from torch_ttnn.compiler.stages.capture import compile_captured
+from torch_ttnn.eager.compiled.device_graph import DeviceGraph
+from torch_ttnn.eager.compiled.graphs import is_of_device
 from torch_ttnn.options import TorchTtnnOption
 
 FORWARD, BACKWARD, INFERENCE = "forward", "backward", "inference"
@@ -41,8 +43,9 @@ NOTHING = "nothing was compiled: the model has no operation on tensors that torc
 class Captured:
     """A backend that compiles every graph, records programs with the inputs of their calls, and runs with torch."""
 
-    def __init__(self, options: TorchTtnnOption) -> None:
+    def __init__(self, options: TorchTtnnOption, from_host: bool = False) -> None:
         self.options = options
+        self.from_host = from_host
         self.without_values = False
         self.found: list[tuple[str, Program]] = []
         self.calls: list[tuple[str, Program, list[Any]]] = []
@@ -70,13 +73,14 @@ class Captured:
             backward=_Collecting(self, f"{BACKWARD}{number}").backward,
             inference=_Collecting(self, f"{INFERENCE}{number}").inference,
             whole=overloads_of(self.options.host_ops),
+            writes=is_of_device(graph_module),
         )
 
 
-def capture_call(call: ModelCall) -> Captured:
-    """Compile every graph of a call."""
+def capture_call(call: ModelCall, from_host: bool = False) -> Captured:
+    """Compile every graph of a call; `from_host`: tensors on the device as if they were on the CPU."""
     options = dataclasses.replace(call.options, cache_dir="", bypass_compile=False, export_code=None, warn=False)
-    captured = Captured(options)
+    captured = Captured(options, from_host)
     stand_ins = addressed(call.model, call.args, call.kwargs)
     with stand_ins as (args, kwargs, captured.without_values), _separate_history(), captured.watch:
         torch.compile(_fresh_caller(), backend=captured, **_isolation())(call.model, args, kwargs)
@@ -85,9 +89,15 @@ def capture_call(call: ModelCall) -> Captured:
     return captured
 
 
-def capture(model: Any, args: tuple = (), kwargs: dict[str, Any] | None = None, options: Any = None) -> Captured:
+def capture(
+    model: Any,
+    args: tuple = (),
+    kwargs: dict[str, Any] | None = None,
+    options: Any = None,
+    from_host: bool = False,
+) -> Captured:
     """Compile every graph of a call of this model."""
-    return capture_call(ModelCall.of(model, args=args, kwargs=kwargs, options=options))
+    return capture_call(ModelCall.of(model, args=args, kwargs=kwargs, options=options), from_host)
 
 
 @contextmanager
@@ -135,6 +145,19 @@ class _Collecting(GraphCompiler):
     def tell(self, left: Missed) -> None:
         self.captured.left_to_torch.append(left)
 
+    def device_runner(self, graph: DeviceGraph) -> Callable[[list[Any]], Any]:
+        captured, name = self.captured, self.name
+        graph.from_host = captured.from_host
+
+        def run(inputs: list[Any]) -> Any:
+            entry = graph.program_for(inputs)
+            if not any(entry.program is each for _, each in captured.found):
+                captured.found.append((name, entry.program))
+            captured.calls.append((name, entry.program, [_on_cpu(each) for each in inputs]))
+            return entry.on_host(inputs)
+
+        return run
+
     def runner(self, specialised: Specialised) -> Callable[[list[Any]], Any]:
         captured, name = self.captured, self.name
         if specialised.only is not None:
@@ -150,6 +173,10 @@ class _Collecting(GraphCompiler):
             return specialised.results(given, outputs)
 
         return run
+
+
+def _on_cpu(item: Any) -> Any:
+    return item.cpu() if isinstance(item, torch.Tensor) else item
 
 
 def _outputs_without_values(program: Program) -> list[Any]:

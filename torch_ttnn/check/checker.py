@@ -21,7 +21,7 @@ from torch_ttnn.capture.programs import capture_call
 from torch_ttnn.compiler.analysis.memory import specs_of
 from torch_ttnn.compiler.errors import TorchTtnnError
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, mapped
-from torch_ttnn.compiler.ir.describe import brief, dtype_name
+from torch_ttnn.compiler.ir.describe import dtype_name, shape_and_dtype
 from torch_ttnn.compiler.ir.metadata import PATH, PREPARED, SPEC
 from torch_ttnn.compiler.stages import emit
 from torch_ttnn.explain.data import model_line
@@ -311,5 +311,5 @@ def _summary(item: Any) -> str:
     if isinstance(item, Tensor):
         return item.spec.brief()
     if isinstance(item, torch.Tensor):
-        return f"{brief(item)} host"
+        return f"{shape_and_dtype(item)} host"
     return ", ".join(map(_summary, item)) if isinstance(item, Sequence) else repr(item)

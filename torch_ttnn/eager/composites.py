@@ -13,6 +13,7 @@ import torch
 
 from torch_ttnn.compiler.frontend import recurrent_layers
 from torch_ttnn.eager.handlers import HANDLERS, run
+from torch_ttnn.eager.tensor import TtnnTensor
 
 aten = torch.ops.aten
 Tensor = torch.Tensor
@@ -31,6 +32,8 @@ def attention(
 ) -> Tensor:
     """`F.scaled_dot_product_attention`: one operation, except where torch itself computes gradients step by step."""
     operands = (query, key, value, *(() if attn_mask is None else (attn_mask,)))
+    if query.__class__ is not TtnnTensor:
+        return _captured_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     if not (torch.is_grad_enabled() and any(each.requires_grad for each in operands)):
         options = {"scale": scale, "enable_gqa": enable_gqa}
         return run(
@@ -43,6 +46,28 @@ def attention(
     return steps(
         query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa
     )[0]  # fmt: skip
+
+
+def _captured_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Tensor:
+    """The same while a model is captured, as operations that the compiler knows from models on the CPU."""
+    if mask is not None and mask.dtype is torch.bool:
+        mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill(mask.logical_not(), float("-inf"))
+    if enable_gqa and query.dim() > 2:
+        key, value = (each.repeat_interleave(query.size(-3) // each.size(-3), dim=-3) for each in (key, value))
+    if _is_fused(query, key, value, mask, dropout):
+        fused = aten._scaled_dot_product_flash_attention_for_cpu.default
+        return fused(query, key, value, dropout, is_causal, attn_mask=mask, scale=scale)[0]
+    steps = aten._scaled_dot_product_attention_math.default
+    return steps(query, key, value, mask, dropout, is_causal, None, scale=scale)[0]
 
 
 def _is_fused(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float) -> bool:

@@ -76,9 +76,11 @@ class Storage:
 
     size, stride  the geometry of the whole, as torch has it; dense
     dtype         torch's
+    version       grows with every change of the values
     """
 
     __slots__ = (
+        "version",
         "size",
         "stride",
         "dtype",
@@ -100,6 +102,7 @@ class Storage:
         self.place = Place.EMPTY if 0 in self.size else Place.NOWHERE
         self.payload: Any = None
         self.resident: Resident | None = None
+        self.version = 0
         self.reason = ""  # why the host holds it
         self.key = -1
         self._bounds: Bounds | None = None  # of integers, once they are known
@@ -119,6 +122,7 @@ class Storage:
     def keep(self, payload: Any, resident: Resident, bounds: Bounds | None = None) -> None:
         """Take a tensor of the device as the values."""
         self.payload, self.place, self._bounds = payload, Place.DEVICE, bounds
+        self.version += 1
         if resident is not self.resident:
             self.resident = resident
             self.key = key_of(self.size, self.stride, self.dtype, resident, self.board.index)
@@ -140,6 +144,7 @@ class Storage:
         held = torch.empty_strided(self.size, self.stride, dtype=self.dtype, device="cpu")
         held.copy_(tensor)
         self.payload, self.place, self.resident = held, Place.HOST, None
+        self.version += 1
         self.key = key_of(self.size, self.stride, self.dtype, "host", self.board.index)
 
     def _uploaded(self, tensor: torch.Tensor) -> tuple[Any, Resident]:
@@ -153,6 +158,14 @@ class Storage:
             device=border.device,
         )
         return payload, resident
+
+    def note_written(self, bounds: Bounds | None = None) -> None:
+        """A program has written new values into the tensor of the device."""
+        self._bounds = bounds
+        self.version += 1
+
+    def keep_bounds(self, bounds: Bounds) -> None:
+        self._bounds = bounds
 
     def define(self) -> None:
         """Give uninitialised memory its values: zeros."""
@@ -170,7 +183,7 @@ class Storage:
         with quiet():
             form = self.resident.form
             stored = downloaded(self.board, self.payload, HELD[self.dtype][1])
-            whole = stored.view(form.held).permute(form.axes) if not form.is_plain else stored.view(self.size)
+            whole = stored.view(form.stored_shape).permute(form.axes) if not form.is_plain else stored.view(self.size)
             result = torch.empty_strided(self.size, self.stride, dtype=self.dtype, device="cpu")
             return result.copy_(whole)
 
@@ -179,6 +192,11 @@ class Storage:
         if self._bounds is None:
             with quiet():
                 self._bounds = _bounds_of(self.host())
+        return self._bounds
+
+    @property
+    def known_bounds(self) -> Bounds | None:
+        """The same, if they are known without reading."""
         return self._bounds
 
     @property

@@ -46,6 +46,10 @@ class TtnnTensor(torch.Tensor):
         finally:
             eval_frame.set_eval_frame(callback)
 
+    def __coerce_same_metadata_as_tangent__(self, metadata: Any, kind: Any = None) -> TtnnTensor:
+        """AOTAutograd captures gradients as plain tensors of the device."""
+        return self
+
     # -- what C++ does not know -------------------------------------------------------------------------------------
 
     @property
@@ -170,8 +174,8 @@ def run(function: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
 @functools.cache
 def _warn_of_eager_mode() -> None:
     warnings.warn(
-        "torch.compile does not capture operations on tensors of the device 'ttnn' yet: they run one by one on the "
-        "device, in eager mode. Keep the model and its inputs on the CPU to compile it.",
+        "Dynamo does not capture operations on tensors of the device 'ttnn' for this backend: they run one by one on "
+        "the device, in eager mode. `import torch_ttnn.backend` before torch.compile is called makes it capture them.",
         GraphBreakWarning,
         stacklevel=3,
     )

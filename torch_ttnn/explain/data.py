@@ -18,7 +18,7 @@ import torch.fx
 
 from torch_ttnn.compiler.analysis.memory import Fit, Memory, fits, spec_bytes, specs_of, together
 from torch_ttnn.compiler.frontend.graph_breaks import Missed
-from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.describe import shape_and_dtype
 from torch_ttnn.compiler.ir.metadata import MOVE, NUMBER, ORIGIN, PATH, PREPARED, REASON, SOURCE
 from torch_ttnn.compiler.ir.nodes import target_name
 from torch_ttnn.compiler.ir.source_lines import module_path, source_line
@@ -345,7 +345,7 @@ def _spec_text(node: torch.fx.Node) -> str:
         return "; ".join(spec.brief() for spec in specs)
     vals: list[Any] = node.meta["val"] if isinstance(node.meta.get("val"), tuple | list) else [node.meta.get("val")]
     tensors = [each for each in vals if isinstance(each, torch.Tensor)]
-    return "; ".join(f"{brief(each)} host" for each in tensors)
+    return "; ".join(f"{shape_and_dtype(each)} host" for each in tensors)
 
 
 # -- numbers as text --------------------------------------------------------------------------------------------------

@@ -109,7 +109,8 @@ def export_code(
     inputs, folder, mode = _with_folder(inputs, folder, mode)
     _require_known(mode)
     captured = capture_call(
-        ModelCall.of(model, inputs, named, args=args, kwargs=kwargs, options=options, device=device)
+        ModelCall.of(model, inputs, named, args=args, kwargs=kwargs, options=options, device=device),
+        from_host=True,
     )
     if captured.without_values:
         raise TorchTtnnError("a model on the meta device has no weights to export; build it with values")
@@ -340,8 +341,8 @@ class _Reference:
                 continue
             is_own = origin is node or (node.target is operator.getitem and origin is node.args[0])
             if (is_own or node.name in self.fused) and PATH.get(base.node) != "ttnn.from_torch":
-                form = value.form
-                found.setdefault(base.node.name, (name, self._operation(name), (form.held, form.axes, value.shape)))
+                order = (value.form.stored_shape, value.form.axes, value.shape)
+                found.setdefault(base.node.name, (name, self._operation(name), order))
         return found
 
     def _operation(self, name: str) -> str:

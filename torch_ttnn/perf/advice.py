@@ -1,4 +1,4 @@
-"""What would make a program faster: each advice with the predicted gain of following it.
+"""Advice that makes a program faster, each with the predicted gain of following it.
 
 A gain is the difference of two predictions: the program as it is, and the program with changed calls, planned again by
 the emulator and priced again by the timing model. Advice that would gain nothing is left out.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch_ttnn.compiler.ir.arguments import leaves
-from torch_ttnn.perf.calls import Call, Calls, Change, Made, Ref, repeated
+from torch_ttnn.perf.calls import Call, Calls, Change, PlannedCall, Ref, repeated
 from torch_ttnn.perf.changes import (
     CONVOLUTIONS,
     ORDER,
@@ -56,7 +56,7 @@ class Kind(enum.Enum):
 
 
 class Accuracy(enum.Enum):
-    """What following an advice does to results."""
+    """How following an advice affects results."""
 
     SAME = "same results"
     ROUNDS = "rounds differently: compare the results"
@@ -84,14 +84,14 @@ class Advice:
 class Advisor:
     """Asks for the time of changed programs."""
 
-    def __init__(self, calls: Calls, made: Sequence[Made], device: MeshDevice, modes: EndToEndTimes) -> None:
+    def __init__(self, calls: Calls, planned: Sequence[PlannedCall], device: MeshDevice, modes: EndToEndTimes) -> None:
         self.calls = calls
-        self.made = made
+        self.planned = planned
         self.device = device
         self.board = device.board
         self.modes = modes
         self.gap_ns = DISPATCH[self.board.arch].gap_ns
-        self.before = {id(each.call): self._call_ns(each) for each in made}
+        self.before = {id(each.call): self._call_ns(each) for each in planned}
         self.total = sum(self.before.values())
 
     def advice(self) -> list[Advice]:
@@ -109,7 +109,7 @@ class Advisor:
         as_is, traced = (self.modes.times.get(mode) for mode in (Mode.AS_IS, Mode.TRACED))
         if as_is is None or traced is None:
             return
-        launched = sum(len(each.launches(self.board)) * each.call.times for each in self.made)
+        launched = sum(len(each.launches(self.board)) * each.call.times for each in self.planned)
         yield Advice(
             Kind.HOST,
             "run the calls as a trace, so that the device does not wait for the host between programs: "
@@ -120,7 +120,7 @@ class Advisor:
 
     def _placement(self) -> Iterator[Advice]:
         """Results that fit into L1 and are in DRAM."""
-        chosen = fits_in_l1(self.made, self.device)
+        chosen = fits_in_l1(self.planned, self.device)
         yield from self._changed(
             Kind.PLACEMENT,
             "keep results in L1 that fit there: memory_config=ttnn.L1_MEMORY_CONFIG",
@@ -129,8 +129,8 @@ class Advisor:
 
     def _shards(self) -> Iterator[Advice]:
         """Convolutions and pools that write their shards to DRAM, from where the next one reads them."""
-        chosen = fits_in_l1(self.made, self.device)
-        schemes = {first_result(each.call): scheme_of(each, self.board) for each in self.made}
+        chosen = fits_in_l1(self.planned, self.device)
+        schemes = {first_result(each.call): scheme_of(each, self.board) for each in self.planned}
         yield from self._changed(
             Kind.PLACEMENT,
             "leave results of convolutions and pools in shards in L1 (no memory_config), and keep the shard_layout of "
@@ -140,7 +140,7 @@ class Advisor:
 
     def _cores(self) -> Iterator[Advice]:
         """Programs on less than half of the grid."""
-        slow = {first_result(each.call) for each in self.made if self._has_few_cores(each)}
+        slow = {first_result(each.call) for each in self.planned if self._has_few_cores(each)}
         grid = self.board.grid
         size = f"{grid[0]} x {grid[1]}"
         yield from self._changed(
@@ -159,19 +159,19 @@ class Advisor:
         """Products and convolutions that wait for their weights."""
         bound = {
             first_result(each.call)
-            for each in self.made
+            for each in self.planned
             if each.call.name in (*PRODUCTS, *CONVOLUTIONS)
             and (launch := longest(each, self.board)) is not None
             and launch.bound in (Bound.DRAM, Bound.NOC)
         }
-        given = {
-            leaf for each in self.calls.calls if first_result(each) in bound for leaf in self._given_operands(each)
+        operands = {
+            leaf for each in self.calls.calls if first_result(each) in bound for leaf in self._input_operands(each)
         }
-        if given:
+        if operands:
             yield from self._changed(
                 Kind.DRAM,
                 "keep weights of products in bfloat8_b, which is half as many bytes",
-                _only(SmallWeights(given), bound),
+                _only(SmallWeights(operands), bound),
                 accuracy=Accuracy.ROUNDS,
             )
 
@@ -179,7 +179,7 @@ class Advisor:
         """Products whose fidelity is higher than their operands need, or than results usually need."""
         exact: dict[Hashable, MathFidelity] = {}
         lower: dict[Hashable, MathFidelity] = {}
-        for each in self.made:
+        for each in self.planned:
             launch = longest(each, self.board)
             if launch is None or launch.fidelity is None:
                 continue
@@ -201,12 +201,12 @@ class Advisor:
         )
 
     def _layouts(self) -> Iterator[Advice]:
-        """Calls that only convert layouts, dtypes or placements; without them, their time is gone."""
-        conversions = [each for each in self.made if each.call.name in CONVERSIONS and each.records]
+        """Calls that only convert layouts, dtypes or placements; without them, their time is saved."""
+        conversions = [each for each in self.planned if each.call.name in CONVERSIONS and each.records]
         if conversions:
             yield Advice(
                 Kind.LAYOUT,
-                "make tensors in the layout, dtype and memory that their users need, without conversions",
+                "create tensors in the layout, dtype and memory that their users need, without conversions",
                 sum(each.call.times for each in conversions),
                 sum(self.before[id(each.call)] for each in conversions),
                 places=self._places({id(each.call): self.before[id(each.call)] for each in conversions}),
@@ -219,46 +219,45 @@ class Advisor:
         kind: Kind,
         text: str,
         change: Change,
-        cost_ns: Callable[[Made], float] = lambda made: 0.0,
+        cost_ns: Callable[[PlannedCall], float] = lambda planned: 0.0,
         accuracy: Accuracy = Accuracy.SAME,
     ) -> Iterator[Advice]:
         """The advice to make a change, if it gains anything."""
-        after = list(repeated(self.calls, self.device, change, self.made))
+        after = list(repeated(self.calls, self.device, change, self.planned))
         gains = {id(each.call): self.before[id(each.call)] - self._call_ns(each) - cost_ns(each) for each in after}
         count = sum(each.call.times for each in after if each.changed)
         if count:
             yield Advice(kind, text, count, sum(gains.values()), accuracy, self._places(gains))
 
-    def _call_ns(self, made: Made) -> float:
-        launches = made.launches(self.board)
-        return made.call.times * sum(launch.kernel_ns + self.gap_ns for launch in launches)
+    def _call_ns(self, planned: PlannedCall) -> float:
+        launches = planned.launches(self.board)
+        return planned.call.times * sum(launch.kernel_ns + self.gap_ns for launch in launches)
 
-    def _conversions_ns(self, made: Made) -> float:
+    def _conversions_ns(self, planned: PlannedCall) -> float:
         """The time of the conversions that a changed call needs before it."""
-        if not made.changed:
+        if not planned.changed:
             return 0.0
-        known = {key: spec for each in self.made for key, spec in each.outputs.items()} | self.calls.given
-        read = [
-            known.get(leaf.key) for leaf in leaves((made.call.args, dict(made.call.kwargs))) if isinstance(leaf, Ref)
-        ]
+        call = planned.call
+        known = {key: spec for each in self.planned for key, spec in each.outputs.items()} | self.calls.inputs
+        read = [known.get(leaf.key) for leaf in leaves((call.args, dict(call.kwargs))) if isinstance(leaf, Ref)]
         sharded = [spec for spec in read if spec is not None and spec.on_device and spec.is_sharded]
-        converted = Calls(self.board, [_conversion(number, made.call) for number in range(len(sharded))])
-        converted.given.update(enumerate(sharded))
+        converted = Calls(self.board, [_conversion(number, call) for number in range(len(sharded))])
+        converted.inputs.update(enumerate(sharded))
         return sum(self._call_ns(each) for each in repeated(converted, self.device))
 
-    def _has_few_cores(self, made: Made) -> bool:
-        launch = longest(made, self.board)
+    def _has_few_cores(self, planned: PlannedCall) -> bool:
+        launch = longest(planned, self.board)
         return launch is not None and launch.cores <= FEW_CORES * self.board.cores
 
-    def _given_operands(self, call: Call) -> Iterator[Hashable]:
+    def _input_operands(self, call: Call) -> Iterator[Hashable]:
         for leaf in leaves((call.args, dict(call.kwargs))):
-            if isinstance(leaf, Ref) and leaf.key in self.calls.given:
+            if isinstance(leaf, Ref) and leaf.key in self.calls.inputs:
                 yield leaf.key
 
     def _places(self, gains: dict[int, float]) -> tuple[str, ...]:
         """Where the gain is: operation and line, most first."""
         found: Counter[str] = Counter()
-        for each in self.made:
+        for each in self.planned:
             gain = gains.get(id(each.call), 0.0)
             if gain > 0:
                 origin = each.call.origin

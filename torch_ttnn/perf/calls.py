@@ -7,14 +7,14 @@ operations, so the timing model sees the programs that the library would choose,
 from __future__ import annotations
 
 import dataclasses
-import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, leaves, mapped
+from torch_ttnn.perf.planned_operations import PlannedOperations
 from ttnn_emulator import EmulatorError, MeshDevice, MeshShape, Tensor, specs_only
-from ttnn_emulator.execution.listeners import HostOperation, Listener, OperationEvent, Transfer, listening
+from ttnn_emulator.execution.listeners import HostOperation, Transfer, listening
 from ttnn_emulator.execution.operation_table import OPERATIONS
 from ttnn_emulator.hardware.activity import CallRecord
 from ttnn_emulator.hardware.boards import Board
@@ -27,7 +27,7 @@ from ttnn_emulator.timing.pricing import launches_of_record
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """A tensor that was given, or the result of an earlier call."""
+    """A tensor that no call returned, or the result of an earlier call."""
 
     key: Hashable
 
@@ -67,13 +67,13 @@ Step = Call | OnHost | Transfer
 class Calls:
     """What a model or a script does, in order.
 
-    given      the tensors that no call made
+    inputs     the tensors that no call returned
     trace_how  how a user has its calls captured as a trace
     """
 
     board: Board
     steps: list[Step] = field(default_factory=list)
-    given: dict[Hashable, Spec] = field(default_factory=dict)
+    inputs: dict[Hashable, Spec] = field(default_factory=dict)
     trace_how: str = "ttnn.begin_trace_capture, ttnn.execute_trace"
 
     @property
@@ -82,8 +82,8 @@ class Calls:
 
 
 @dataclass(frozen=True)
-class Made:
-    """What a call launched when it was repeated.
+class PlannedCall:
+    """A call that was repeated, and what it launches.
 
     outputs   specs of its results by reference
     l1_bytes  the most that circular buffers take in the L1 of a core
@@ -100,7 +100,7 @@ class Made:
         return [launch for record in self.records for launch in launches_of_record(record, board)]
 
 
-# The changed arguments of a call, given its own arguments with specs in place of references; None to leave it alone.
+# Maps the arguments of a call, with specs in place of references, to changed ones, or to None to leave it alone.
 Change = Callable[[Call, tuple, dict[str, Any]], tuple[tuple, dict[str, Any]] | None]
 
 
@@ -116,31 +116,31 @@ def spec_only_device(board: Board, like: MeshDevice | None = None) -> MeshDevice
 
 
 def repeated(
-    calls: Calls, device: MeshDevice, change: Change | None = None, before: Sequence[Made] = ()
-) -> Iterator[Made]:
+    calls: Calls, device: MeshDevice, change: Change | None = None, before: Sequence[PlannedCall] = ()
+) -> Iterator[PlannedCall]:
     """Repeat all calls; `before` is what they were without the change.
 
-    A call whose change is refused is repeated as it was. A call that refuses what changed calls made gets its operands
-    back as they were: their conversions are part of it.
+    A call whose change is refused is repeated as it was. If a call refuses results of changed calls, its operands are
+    converted back to what they were, and the conversions are part of it.
     """
-    known: dict[Hashable, Spec] = dict(calls.given)
-    originals = calls.given | {key: spec for each in before for key, spec in each.outputs.items()}
+    known: dict[Hashable, Spec] = dict(calls.inputs)
+    originals = calls.inputs | {key: spec for each in before for key, spec in each.outputs.items()}
     previous = {id(each.call): each for each in before}
-    heard = _Operations()
+    operations = PlannedOperations()
     for call in calls.calls:
         args, kwargs = (mapped(each, lambda leaf: _known(leaf, known)) for each in (call.args, dict(call.kwargs)))
-        made = None
+        planned = None
         changed = change(call, args, kwargs) if change is not None else None
         if changed is not None:
-            made = _made(call, *changed, device, heard, is_changed=True)
-        if made is None:
-            made = _made(call, args, kwargs, device, heard, is_changed=False)
-        if made is None:
-            restored = _restored(call, known, originals, device, heard)
-            earlier = previous.get(id(call)) or Made(call, call.ran, call.outputs)
-            made = dataclasses.replace(earlier, records=(*restored, *earlier.records))
-        known.update(made.outputs)
-        yield made
+            planned = _planned(call, *changed, device, operations, is_changed=True)
+        if planned is None:
+            planned = _planned(call, args, kwargs, device, operations, is_changed=False)
+        if planned is None:
+            restored = _restored(call, known, originals, device, operations)
+            earlier = previous.get(id(call)) or PlannedCall(call, call.ran, call.outputs)
+            planned = dataclasses.replace(earlier, records=(*restored, *earlier.records))
+        known.update(planned.outputs)
+        yield planned
 
 
 def _restored(
@@ -148,7 +148,7 @@ def _restored(
     known: Mapping[Hashable, Spec],
     originals: Mapping[Hashable, Spec],
     device: MeshDevice,
-    heard: _Operations,
+    operations: PlannedOperations,
 ) -> list[CallRecord]:
     """Conversions of a call's operands to the memory in which they were without a change."""
     found: list[CallRecord] = []
@@ -157,23 +157,29 @@ def _restored(
         if now is None or then is None or now == then or not then.on_device:
             continue
         conversion = Call("ttnn.to_memory_config", (ref,), {"memory_config": then.memory_config}, None, call.origin)
-        made = _made(conversion, (now,), dict(conversion.kwargs), device, heard, is_changed=True)
-        found += made.records if made is not None else ()
+        planned = _planned(conversion, (now,), dict(conversion.kwargs), device, operations, is_changed=True)
+        found += planned.records if planned is not None else ()
     return found
 
 
-def kernels_ns(made: Iterable[Made], board: Board) -> float:
+def kernels_ns(planned: Iterable[PlannedCall], board: Board) -> float:
     """Predicted time of all programs of these calls."""
-    return sum(launch.kernel_ns * each.call.times for each in made for launch in each.launches(board))
+    return sum(launch.kernel_ns * each.call.times for each in planned for launch in each.launches(board))
 
 
 def _known(leaf: Any, known: Mapping[Hashable, Spec]) -> Any:
     return known.get(leaf.key, leaf) if isinstance(leaf, Ref) else leaf
 
 
-def _made(
-    call: Call, args: tuple, kwargs: dict[str, Any], device: MeshDevice, heard: _Operations, *, is_changed: bool
-) -> Made | None:
+def _planned(
+    call: Call,
+    args: tuple,
+    kwargs: dict[str, Any],
+    device: MeshDevice,
+    operations: PlannedOperations,
+    *,
+    is_changed: bool,
+) -> PlannedCall | None:
     """The call with these arguments; None if it is refused."""
 
     def placed(leaf: Any) -> Any:
@@ -183,13 +189,14 @@ def _made(
         return device if isinstance(leaf, DeviceMarker) else leaf
 
     try:
-        with specs_only(), listening(heard):
+        with specs_only(), listening(operations):
             result = OPERATIONS[call.name](*mapped(args, placed), **mapped(kwargs, placed))
     except (EmulatorError, TypeError, ValueError):
-        heard.taken()
+        operations.taken()
         return None
-    records, l1_bytes = heard.taken()
-    return Made(call, records, dict(_outputs(call.results, result)), l1_bytes, is_changed)
+    records, l1_bytes = operations.taken()
+    programs = tuple([record for record in records if record.runs_program])
+    return PlannedCall(call, programs, dict(_outputs(call.results, result)), l1_bytes, is_changed)
 
 
 def _outputs(refs: Any, result: Any) -> Iterator[tuple[Hashable, Spec]]:
@@ -199,26 +206,3 @@ def _outputs(refs: Any, result: Any) -> Iterator[tuple[Hashable, Spec]]:
     elif isinstance(refs, list | tuple) and isinstance(result, list | tuple):
         for ref, each in zip(refs, result):
             yield from _outputs(ref, each)
-
-
-class _Operations(Listener):
-    """The device operations of this thread. They are only planned, so the device does not count them as its work."""
-
-    def __init__(self) -> None:
-        self.thread = threading.get_ident()
-        self.records: list[CallRecord] = []
-        self.l1_bytes = 0
-
-    def ended(self, event: OperationEvent) -> None:
-        if event.record is None or threading.get_ident() != self.thread:
-            return
-        event.record.count -= 1
-        if event.error is None and event.record.runs_program:
-            self.records.append(event.record)
-            self.l1_bytes = max(self.l1_bytes, event.l1_bytes)
-
-    def taken(self) -> tuple[tuple[CallRecord, ...], int]:
-        found = tuple(self.records), self.l1_bytes
-        self.records.clear()
-        self.l1_bytes = 0
-        return found

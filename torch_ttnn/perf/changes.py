@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torch_ttnn.compiler.ir.arguments import leaves, mapped
-from torch_ttnn.perf.calls import Call, Made, Ref
+from torch_ttnn.perf.calls import Call, PlannedCall, Ref
 from ttnn_emulator import (
     Conv2dConfig,
     CoreGrid,
@@ -28,7 +28,7 @@ Changed = tuple[tuple, dict[str, Any]] | None
 PRODUCTS = ("ttnn.matmul", "ttnn.linear")
 CONVOLUTIONS = ("ttnn.conv1d", "ttnn.conv2d", "ttnn.conv_transpose2d")
 KEEPS_SHARDS = (*CONVOLUTIONS, "ttnn.max_pool2d", "ttnn.avg_pool2d")
-# The name of the parameter that has the fidelity, where it is not the usual one.
+# The parameter that contains the fidelity, where it is not `compute_kernel_config`.
 COMPUTE_CONFIG = dict.fromkeys(CONVOLUTIONS, "compute_config")
 ORDER = (MathFidelity.LoFi, MathFidelity.HiFi2, MathFidelity.HiFi3, MathFidelity.HiFi4)
 # Bits of a mantissa with its leading one, and how many of them the first phase of a product sees: more phases see the
@@ -37,9 +37,9 @@ MANTISSA = {DataType.BFLOAT16: 8, DataType.FLOAT32: 11, DataType.BFLOAT8_B: 7, D
 FIRST_PHASE = (7, 5)
 
 
-def longest(made: Made, board: Board) -> Launch | None:
+def longest(planned: PlannedCall, board: Board) -> Launch | None:
     """The launch that takes most of a call's time."""
-    return max(made.launches(board), key=lambda launch: launch.kernel_ns, default=None)
+    return max(planned.launches(board), key=lambda launch: launch.kernel_ns, default=None)
 
 
 # -- fidelity ---------------------------------------------------------------------------------------------------------
@@ -56,12 +56,12 @@ class Fidelity:
         if wanted is None:
             return None
         name = COMPUTE_CONFIG.get(call.name, "compute_kernel_config")
-        given = kwargs.get(name)
-        if given is None:
+        config = kwargs.get(name)
+        if config is None:
             config = WormholeComputeKernelConfig(math_fidelity=wanted, packer_l1_acc=True)
         else:
             fields = ("math_approx_mode", "fp32_dest_acc_en", "packer_l1_acc")
-            config = type(given)(math_fidelity=wanted, **{field: getattr(given, field) for field in fields})
+            config = type(config)(math_fidelity=wanted, **{field: getattr(config, field) for field in fields})
         return args, {**kwargs, name: config}
 
 
@@ -96,15 +96,15 @@ class SmallWeights:
             return None
         is_second = len(args) > 1
         own = call.args[1] if is_second else call.kwargs.get("input_tensor_b")
-        given = args[1] if is_second else kwargs.get("input_tensor_b")
+        weight = args[1] if is_second else kwargs.get("input_tensor_b")
         if (
             not isinstance(own, Ref)
             or own.key not in self.weights
-            or not isinstance(given, Spec)
-            or not _can_shrink(given)
+            or not isinstance(weight, Spec)
+            or not _can_shrink(weight)
         ):
             return None
-        small = given.with_(dtype=DataType.BFLOAT8_B)
+        small = weight.with_(dtype=DataType.BFLOAT8_B)
         if is_second:
             return (args[0], small, *args[2:]), kwargs
         return args, {**kwargs, "input_tensor_b": small}
@@ -131,7 +131,7 @@ class InL1:
 class KeptShards:
     """Convolutions and pools leave these results in the shards that they computed.
 
-    schemes  how each convolution is sharded when it can choose: it changes shards that it is given to that
+    schemes  how each convolution is sharded when it can choose: it reshards its input to that
     """
 
     results: Collection[Hashable]
@@ -150,10 +150,10 @@ class KeptShards:
         return None if kept == kwargs else (args, kept)
 
 
-def scheme_of(made: Made, board: Board) -> TensorMemoryLayout | None:
+def scheme_of(planned: PlannedCall, board: Board) -> TensorMemoryLayout | None:
     """How a convolution shards its input."""
-    planned = [launch.settings for launch in made.launches(board) if isinstance(launch.settings, PlannedConvolution)]
-    return planned[0].inputs.scheme if planned else None
+    settings = (launch.settings for launch in planned.launches(board))
+    return next((each.inputs.scheme for each in settings if isinstance(each, PlannedConvolution)), None)
 
 
 def _conv_config(kwargs: Mapping[str, Any], **changes: Any) -> Any:

@@ -7,8 +7,6 @@ one that a program was compiled for, every call is typed again there, with the s
 from __future__ import annotations
 
 import dataclasses
-import operator
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +15,13 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, mapped
-from torch_ttnn.compiler.ir.metadata import PATH, SPEC, is_download, is_upload
+from torch_ttnn.compiler.ir.metadata import PATH, SPEC
 from torch_ttnn.compiler.runtime.border import library_function
 from torch_ttnn.compiler.runtime.program import Program
+from torch_ttnn.perf.planned_operations import PlannedOperations
+from torch_ttnn.perf.program_walk import Kind, walked
 from ttnn_emulator import MeshDevice, MeshShape, Tensor
-from ttnn_emulator.execution.listeners import Listener, OperationEvent, listening
+from ttnn_emulator.execution.listeners import listening
 from ttnn_emulator.hardware.activity import CallRecord
 from ttnn_emulator.hardware.boards import Board
 from ttnn_emulator.tensors.storage import SpecStorage
@@ -68,35 +68,15 @@ def device_calls(program: Program, device: MeshDevice) -> Iterator[DeviceCall]:
         is_there = isinstance(item, Tensor) and item.spec.on_device
         return Tensor.of(item.spec, SpecStorage(device), device) if is_there else item
 
-    heard = _Operations()
-    for node in program.graph.nodes:
-        path = PATH.get(node)
-        if node.target is operator.getitem:
-            held = value_of(node.args[0])
-            env[node] = None if held is None else held[node.args[1]]  # type: ignore[index]
-        elif node.op == "placeholder" or is_upload(node):
+    operations = PlannedOperations()
+    for node, kind in walked(program):
+        if kind is Kind.ELEMENT:
+            whole = value_of(node.args[0])
+            env[node] = None if whole is None else whole[node.args[1]]  # type: ignore[index]
+        elif kind in (Kind.INPUT, Kind.UPLOAD):
             env[node] = mapped(SPEC.get(node), placed)
-        elif path is not None and not is_download(node):
-            with listening(heard):
-                env[node] = call_with(library_function(ttnn_emulator, path), node.args, node.kwargs, value_of)
-            yield DeviceCall(node, heard.taken())
-
-
-class _Operations(Listener):
-    """The device operations of this thread. They are typed only, so the device does not count them as its work."""
-
-    def __init__(self) -> None:
-        self.thread = threading.get_ident()
-        self.records: list[CallRecord] = []
-
-    def ended(self, event: OperationEvent) -> None:
-        if event.record is None or threading.get_ident() != self.thread:
-            return
-        event.record.count -= 1
-        if event.error is None:
-            self.records.append(event.record)
-
-    def taken(self) -> tuple[CallRecord, ...]:
-        found = tuple(self.records)
-        self.records.clear()
-        return found
+        elif kind is Kind.CALL:
+            with listening(operations):
+                env[node] = call_with(library_function(ttnn_emulator, PATH[node]), node.args, node.kwargs, value_of)
+            records, _ = operations.taken()
+            yield DeviceCall(node, records)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from torch_ttnn.perf.calls import Calls, Made, OnHost
+from torch_ttnn.perf.calls import Calls, OnHost, PlannedCall
 from torch_ttnn.perf.program_time import Mode
 from ttnn_emulator.execution.listeners import Transfer
 from ttnn_emulator.timing import dispatch
@@ -26,11 +26,11 @@ class EndToEndTimes:
     host_ops: int
 
 
-def end_to_end(calls: Calls, made: Sequence[Made]) -> EndToEndTimes:
+def end_to_end(calls: Calls, planned: Sequence[PlannedCall]) -> EndToEndTimes:
     """The times of one call of the model, or one run of the script."""
     transfers = [step for step in calls.steps if isinstance(step, Transfer)]
     host_ops = sum(1 for step in calls.steps if isinstance(step, OnHost))
-    kernels = [launch.kernel_ns for each in made for launch in each.launches(calls.board) * each.call.times]
+    kernels = [launch.kernel_ns for each in planned for launch in each.launches(calls.board) * each.call.times]
     iteration = Iteration(
         [_crossing(each) for each in transfers if each.is_upload],
         kernels,

@@ -1,7 +1,7 @@
 """The memory view of compiled programs: a folder that ttnn-visualizer opens, with the lines of the user's model.
 
-The programs' calls are made in their order on an emulated device without values, so a model of any size, also one on
-torch's meta device, takes seconds. Weights are on the device from the beginning; they are no calls of the report.
+The programs' calls run in order on an emulated device without values, so a model of any size, also one on
+torch's meta device, takes seconds. Weights are on the device from the beginning; the report has no calls for them.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from torch_ttnn.compiler.ir.arguments import leaves
-from torch_ttnn.perf.calls import Made, Ref
+from torch_ttnn.perf.calls import PlannedCall, Ref
 from ttnn_emulator import BufferType, MeshDevice
 from ttnn_emulator.tensors.memory_config import L1_MEMORY_CONFIG
 from ttnn_emulator.tensors.spec import Spec
@@ -13,13 +13,13 @@ from ttnn_emulator.tensors.spec import Spec
 SHARE = 0.9  # of L1; programs that read from L1 may have other circular buffers than the ones that were asked
 
 
-def fits_in_l1(made: Sequence[Made], device: MeshDevice) -> set[Hashable]:
+def fits_in_l1(planned: Sequence[PlannedCall], device: MeshDevice) -> set[Hashable]:
     """References to results in DRAM that can be in L1 instead, chosen in the order of the calls."""
     room = int(SHARE * device.memory(BufferType.L1).bank_bytes)
-    taken = [each.l1_bytes for each in made]
-    last = _last_uses(made)
+    taken = [each.l1_bytes for each in planned]
+    last = _last_uses(planned)
     chosen: set[Hashable] = set()
-    for number, each in enumerate(made):
+    for number, each in enumerate(planned):
         for key, spec in each.outputs.items():
             until = last.get(key)
             if until is None or not spec.on_device or not spec.memory_config.is_dram:
@@ -32,11 +32,11 @@ def fits_in_l1(made: Sequence[Made], device: MeshDevice) -> set[Hashable]:
     return chosen
 
 
-def _last_uses(made: Sequence[Made]) -> dict[Hashable, int]:
+def _last_uses(planned: Sequence[PlannedCall]) -> dict[Hashable, int]:
     """The last call that reads a result. Views of it count as it."""
     last: dict[Hashable, int] = {}
     views: dict[Hashable, Hashable] = {}
-    for number, each in enumerate(made):
+    for number, each in enumerate(planned):
         read = [leaf.key for leaf in leaves((each.call.args, dict(each.call.kwargs))) if isinstance(leaf, Ref)]
         for key in read:
             last[_viewed(key, views)] = number

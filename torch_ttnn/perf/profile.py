@@ -18,7 +18,7 @@ from torch_ttnn.capture.model_call import ModelCall
 from torch_ttnn.capture.programs import capture_call
 from torch_ttnn.perf import analysis
 from torch_ttnn.perf.advice import Advice, Advisor
-from torch_ttnn.perf.calls import Call, Calls, Made, OnHost, repeated, spec_only_device
+from torch_ttnn.perf.calls import Call, Calls, OnHost, PlannedCall, repeated, spec_only_device
 from torch_ttnn.perf.end_to_end import EndToEndTimes, end_to_end
 from torch_ttnn.perf.memory_view import write_report
 from torch_ttnn.perf.program_calls import calls_of
@@ -47,7 +47,7 @@ class Profile:
         self,
         name: str,
         calls: Calls,
-        made: Sequence[Made],
+        planned: Sequence[PlannedCall],
         rows: Sequence[Row],
         device: MeshDevice,
         write_memory: Callable[[Path], Any] | None = None,
@@ -56,7 +56,7 @@ class Profile:
         self._write_memory = write_memory
         self.rows = list(rows)
         self._calls = calls
-        self._made = list(made)
+        self._planned = list(planned)
         self._device = device
 
     @property
@@ -86,7 +86,7 @@ class Profile:
     @cached_property
     def end_to_end(self) -> EndToEndTimes:
         """Latency and interval call by call, as a trace, and with two command queues."""
-        return end_to_end(self._calls, self._made)
+        return end_to_end(self._calls, self._planned)
 
     @cached_property
     def calibration(self) -> analysis.Calibration:
@@ -99,16 +99,16 @@ class Profile:
     @cached_property
     def advice(self) -> list[Advice]:
         """What would make it faster, by predicted gain."""
-        return Advisor(self._calls, self._made, self._device, self.end_to_end).advice()
+        return Advisor(self._calls, self._planned, self._device, self.end_to_end).advice()
 
     def to_csv(self, path: str | os.PathLike | None = None) -> str:
-        """The performance sheet as text; written to `path` if given."""
+        """The performance sheet as text; also written to `path`."""
         text = sheet.written(self.table)
         _write(path, text)
         return text
 
     def to_html(self, path: str | os.PathLike | None = None) -> str:
-        """A self-contained page: where the time goes, a timeline, a roofline, advice; written to `path` if given."""
+        """A self-contained page: where the time goes, a timeline, a roofline, advice; also written to `path`."""
         from torch_ttnn.perf import page
 
         text = page.render(self)
@@ -185,14 +185,14 @@ def profile_of(programs: Sequence[Program], name: str) -> Profile:
     like = programs[0].target.typing
     device = spec_only_device(like.board, like)
     calls = calls_of(programs, device)
-    made = list(repeated(calls, device))
-    rows = timeline(_entries(calls, made, device))
-    return Profile(name, calls, made, rows, device, functools.partial(write_report, programs=programs, name=name))
+    planned = list(repeated(calls, device))
+    rows = timeline(_entries(calls, planned, device))
+    return Profile(name, calls, planned, rows, device, functools.partial(write_report, programs=programs, name=name))
 
 
-def _entries(calls: Calls, made: Iterable[Made], device: MeshDevice) -> Iterable[Entry]:
+def _entries(calls: Calls, planned: Iterable[PlannedCall], device: MeshDevice) -> Iterable[Entry]:
     """The steps of a model as a recorder would have recorded them."""
-    found = {id(each.call): each for each in made}
+    found = {id(each.call): each for each in planned}
     seen: set[int] = set()
     for step in calls.steps:
         if isinstance(step, Call):

@@ -12,11 +12,12 @@ import torch.fx
 
 import torch_ttnn.capture
 from torch_ttnn.compiler.ir.arguments import leaves, mapped
-from torch_ttnn.compiler.ir.metadata import MOVE, ORIGIN, PATH, REASON, SOURCE, SPEC, is_download, is_upload
+from torch_ttnn.compiler.ir.metadata import ORIGIN, PATH, SOURCE, SPEC
 from torch_ttnn.compiler.ir.nodes import target_name
 from torch_ttnn.compiler.ir.source_lines import module_path, source_line
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.perf.calls import Call, Calls, OnHost, Ref, Step
+from torch_ttnn.perf.program_walk import Kind, walked
 from ttnn_emulator import DataType, Layout, MeshDevice, Tensor
 from ttnn_emulator.execution.listeners import HostOperation, Transfer
 from ttnn_emulator.profiling.recorder import Origin
@@ -34,38 +35,39 @@ _DTYPES = {
 def calls_of(programs: Sequence[Program], device: MeshDevice) -> Calls:
     """The calls of one call of a model: all its programs, one after the other."""
     steps: list[Step] = []
-    given: dict[Hashable, Spec] = {}
+    inputs: dict[Hashable, Spec] = {}
     for program in programs:
-        for node in program.graph.nodes:
-            given.update(_given(node))
-            steps += _steps(node, device)
-    return Calls(device.board, steps, given, 'on a card with options={"trace": True}')
+        for node, kind in walked(program):
+            inputs.update(_inputs(node, kind))
+            steps += _steps(node, kind, device)
+    return Calls(device.board, steps, inputs, 'on a card with options={"trace": True}')
 
 
-def _given(node: torch.fx.Node) -> Iterator[tuple[Hashable, Spec]]:
+def _inputs(node: torch.fx.Node, kind: Kind) -> Iterator[tuple[Hashable, Spec]]:
     """Weights, and tensors that are uploaded."""
-    if node.op == "placeholder" or is_upload(node):
-        for leaf in leaves(SPEC.get(node)):
-            if isinstance(leaf, Tensor):
-                yield node, leaf.spec
+    if kind in (Kind.INPUT, Kind.UPLOAD):
+        yield from ((node, tensor.spec) for tensor in _tensors(node))
 
 
-def _steps(node: torch.fx.Node, device: MeshDevice) -> Iterator[Step]:
-    if node.op != "call_function" or node.target is operator.getitem:
-        return
-    if REASON.on(node):
+def _steps(node: torch.fx.Node, kind: Kind, device: MeshDevice) -> Iterator[Step]:
+    if kind is Kind.ON_HOST:
         yield OnHost(
             HostOperation(f"(torch) {target_name(node)}", _host_specs(node.all_input_nodes), _host_specs([node])),
             origin_of(node),
         )
-    elif is_upload(node):
-        yield from (Transfer(leaf.spec, device, True) for leaf in leaves(SPEC[node]) if isinstance(leaf, Tensor))
-    elif is_download(node):
-        [read] = [leaf for leaf in leaves(SPEC[node.args[0]]) if isinstance(leaf, Tensor)]
+    elif kind is Kind.UPLOAD:
+        yield from (Transfer(tensor.spec, device, True) for tensor in _tensors(node))
+    elif kind is Kind.DOWNLOAD:
+        [read] = _tensors(node.args[0])
         yield Transfer(read.spec, device, False)
-    elif PATH.on(node) and not MOVE.on(node):
+    elif kind is Kind.CALL:
         results = _results(SPEC.get(node), node)
         yield Call(PATH[node], mapped(node.args, _ref), mapped(dict(node.kwargs), _ref), results, origin_of(node))
+
+
+def _tensors(node: Any) -> list[Tensor]:
+    """The typed tensors of a node on the device."""
+    return [leaf for leaf in leaves(SPEC.get(node)) if isinstance(leaf, Tensor)]
 
 
 def _ref(leaf: Any) -> Any:

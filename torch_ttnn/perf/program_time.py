@@ -1,4 +1,4 @@
-"""Predicted time of compiled programs on every board, without running them: per call, and in sum.
+"""Predicted time of compiled programs on every board, without running them: per call, and in total.
 
 A prediction is for one chip and one call of the model. Weights are uploaded once and are not counted. Operations that
 stay on the host have no predicted time.

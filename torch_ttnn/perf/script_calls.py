@@ -47,7 +47,7 @@ class _Running:
     origin: Origin
     records: list[CallRecord] = field(default_factory=list)
     device: MeshDevice | None = None
-    given: dict[Hashable, Spec] = field(default_factory=dict)
+    inputs: dict[Hashable, Spec] = field(default_factory=dict)
     is_repeatable: bool = True
 
 
@@ -58,9 +58,9 @@ class ScriptRecorder(Recorder):
         super().__init__()
         self.device: MeshDevice | None = None  # the first one that runs a program
         self._steps: list[_Counted] = []
-        self._given: dict[Hashable, Spec] = {}
+        self._inputs: dict[Hashable, Spec] = {}
         self._numbers: dict[int, int] = {}  # of the latest tensor in a buffer
-        self._made = 0
+        self._latest = 0
         self._captured: dict[tuple[int, int], list[_Counted]] = {}
         self._running = threading.local()
 
@@ -73,7 +73,7 @@ class ScriptRecorder(Recorder):
             dataclasses.replace(each.step, times=each.times) if isinstance(each.step, Call) else each.step
             for each in self._steps
         ]
-        return Calls(self.device.board, steps, self._given)
+        return Calls(self.device.board, steps, self._inputs)
 
     def origin_of(self, event: OperationEvent) -> Origin:
         """The line of the script; for a call of a compiled program, the line and the module of the model."""
@@ -106,15 +106,15 @@ class ScriptRecorder(Recorder):
                 self._keep(event.name, running, event.result)
 
     def _keep(self, name: str, running: _Running, result: Any) -> None:
-        made = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
+        tensors = [leaf for leaf in leaves(result) if isinstance(leaf, Tensor)]
         results = mapped(result, lambda leaf: Ref(self._number(leaf)) if isinstance(leaf, Tensor) else None)
-        on_device = any(tensor.spec.on_device for tensor in made)
+        on_device = any(tensor.spec.on_device for tensor in tensors)
         if not running.is_repeatable or not (running.records or on_device):
-            self._given |= {self._numbers[id(tensor._storage)]: tensor.spec for tensor in made}
+            self._inputs |= {self._numbers[id(tensor._storage)]: tensor.spec for tensor in tensors}
             return
-        self._given |= running.given
+        self._inputs |= running.inputs
         self.device = self.device or running.device
-        outputs: dict[Hashable, Spec] = {self._numbers[id(tensor._storage)]: tensor.spec for tensor in made}
+        outputs: dict[Hashable, Spec] = {self._numbers[id(tensor._storage)]: tensor.spec for tensor in tensors}
         ran = tuple(running.records)
         counted = _Counted(Call(name, running.args, running.kwargs, results, running.origin, 1, ran, outputs))
         self._steps.append(counted)
@@ -126,20 +126,20 @@ class ScriptRecorder(Recorder):
         if isinstance(leaf, MeshDevice):
             return DEVICE
         if isinstance(leaf, torch.Tensor):
-            running.is_repeatable = False  # a move from the host: its result is given
+            running.is_repeatable = False  # a move from the host: its result is an input
             return None
         if not isinstance(leaf, Tensor):
             return leaf
         number = self._numbers.get(id(leaf._storage))
         if number is None:
             number = self._number(leaf)
-            running.given[number] = leaf.spec
+            running.inputs[number] = leaf.spec
         return Ref(number)
 
     def _number(self, tensor: Tensor) -> int:
-        self._made += 1
-        self._numbers[id(tensor._storage)] = self._made
-        return self._made
+        self._latest += 1
+        self._numbers[id(tensor._storage)] = self._latest
+        return self._latest
 
     def transferred(self, transfer: Transfer) -> None:
         super().transferred(transfer)
@@ -165,5 +165,5 @@ def _running_node() -> torch.fx.Node | None:
 
 
 def _is_positional(name: str) -> bool:
-    """Whether a listener had to make up the name of an argument."""
+    """Whether the name of an argument was made up for listeners."""
     return name.startswith("arg") and name[3:].isdigit()

@@ -116,13 +116,7 @@ class GraphRecorder(listeners.Listener):
         self.add("circular_buffer_deallocate_all", {})
 
     def allocated(self, storage: Storage, placement: Placement) -> None:
-        params = {
-            **self._place(storage, placement),
-            "size": placement.total_bytes,
-            "type": placement.memory.buffer_type.name,
-            "max_size_per_bank": placement.bytes_per_bank,
-            "num_cores": placement.banks,
-        }
+        params = self._buffer(storage, placement)
         node = self.buffers[id(storage)] = self.add("buffer", dict(params))
         self.add("buffer_allocate", params, [node])
         self.lives.allocated(storage, self.call_number)
@@ -132,14 +126,7 @@ class GraphRecorder(listeners.Listener):
         self.lives.freed(storage, self.call_number)
         placement, device = storage.placement, storage.device
         if placement is not None and (device is None or device.is_open):  # closing a device has freed it
-            params = {
-                **self._place(storage, placement),
-                "size": placement.total_bytes,
-                "type": placement.memory.buffer_type.name,
-                "max_size_per_bank": placement.bytes_per_bank,
-                "num_cores": placement.banks,
-            }
-            self.add("buffer_deallocate", params, [] if node is None else [node])
+            self.add("buffer_deallocate", self._buffer(storage, placement), [] if node is None else [node])
 
     def hold(self, tensor: Tensor) -> None:
         """A tensor's buffer exists."""
@@ -181,6 +168,16 @@ class GraphRecorder(listeners.Listener):
         """The memory kind and address of a buffer."""
         device = {} if storage.device is None else {"device_id": self.number_of(storage.device)}
         return {"address": storage.address, "buffer_type": placement.memory.buffer_type.value, **device}
+
+    def _buffer(self, storage: Storage, placement: Placement) -> Node:
+        """Where a buffer is, and its size."""
+        return {
+            **self._place(storage, placement),
+            "size": placement.total_bytes,
+            "type": placement.memory.buffer_type.name,
+            "max_size_per_bank": placement.bytes_per_bank,
+            "num_cores": placement.banks,
+        }
 
     def _residence(self, tensor: Tensor) -> Node:
         """The addresses of a device tensor, per chip; they are the same on all chips."""

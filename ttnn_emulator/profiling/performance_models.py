@@ -13,7 +13,7 @@ from typing import Any
 
 from ttnn_emulator.enums import Arch, BufferType, DataType, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.hardware.boards import Board
-from ttnn_emulator.tensors.spec import Spec
+from ttnn_emulator.tensors.spec import ROW_MAJOR_BYTES, Spec
 from ttnn_emulator.timing.families.convolution.plans import Planned as PlannedConvolution
 from ttnn_emulator.timing.launches import Launch
 
@@ -29,18 +29,7 @@ MUL_ADDS_PER_CYCLE = 4096
 POOL_OPERATIONS_PER_CYCLE = 2048
 # The library's size of an element; of block floats it does not count the exponents, and takes a byte for both.
 # tt-metal v0.77.0: ttnn/core/tensor/tensor.cpp, element_size
-ELEMENT_BYTES = {
-    DataType.BFLOAT16: 2,
-    DataType.FLOAT32: 4,
-    DataType.UINT32: 4,
-    DataType.INT32: 4,
-    DataType.UINT16: 2,
-    DataType.UINT8: 1,
-    DataType.INT8: 1,
-    DataType.FP8_E4M3: 1,
-    DataType.BFLOAT8_B: 1,
-    DataType.BFLOAT4_B: 1,
-}
+ELEMENT_BYTES = {**ROW_MAJOR_BYTES, DataType.BFLOAT8_B: 1, DataType.BFLOAT4_B: 1}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How far predictions may be off: the errors by family that remained on times measured on silicon."""
+"""The expected errors of predictions: by family, those that remain on times measured on silicon."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ ERRORS: dict[str, float] = {
     "untilize_with_unpadding": 0.05,
     "upsample": 0.30,
 }
-# A family whose programs are modelled, but of which no times were at hand.
+# A family whose programs are modelled, but without measured times.
 UNMEASURED = 0.6
-# Programs that are not modelled, and priced by their bytes, tiles and cores alone: the same percentile, if the programs
-# of all other families are priced so.
+# Programs that are not modelled, and priced by their bytes, tiles and cores alone: the same percentile of the
+# errors when the programs of all other families are priced this way.
 GENERIC = 4.2
 
 

@@ -5,8 +5,8 @@ A pricer is registered for the operations that it knows:
     @prices("ttnn.relu", "ttnn.gelu")
     def unary(call: Call) -> list[Launch]: ...
 
-It sees what the operation's plan was made from, never values: specs, arguments, and `work`, which operations with a
-program of their own choice attach to their plan.
+It sees what the operation's plan was made from, never values: specs, arguments, and `work`, which operations that
+choose their program attach to their plan.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Call:
     inputs     specs of its tensor arguments in order, by parameter; a list of tensors repeats its name
     outputs    specs of its results
     arguments  all other arguments by parameter
-    work       what the operation's plan says of its program, if it says anything (`Plan.work`)
+    work       what the operation's plan records of its program, if anything (`Plan.work`)
     """
 
     name: str

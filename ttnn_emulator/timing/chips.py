@@ -1,4 +1,4 @@
-"""What the parts of a chip take: the network on chip, DRAM, the matrix unit, the packer, launches.
+"""Costs of the parts of a chip: the network on chip, DRAM, the matrix unit, the packer, launches.
 
 Constants marked "fit" were fitted to times measured on silicon (`tests/emulator/timing/data`); docs/timing.md has the
 errors that remain. All other constants name their source.
@@ -13,7 +13,7 @@ from ttnn_emulator.enums import Arch, MathFidelity
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How a core moves data one way: a transaction takes the time to issue it or to move its bytes, whichever is more.
+    """How a core moves data one way. A transaction takes the longer of issuing it and moving its bytes.
 
     latency_ns  from issuing a transaction to its completion; paid once for all transactions in flight together
     """
@@ -99,7 +99,7 @@ BLACKHOLE = Chip(
     unpack_bytes_per_cycle=90.0,  # fit
     pack_bytes_per_cycle=64.0,  # fit
 )
-# No times of Grayskull were at hand: Wormhole's cycles at its own clock, and the bandwidth of its data sheet.
+# No times of Grayskull are known: Wormhole's cycles at its own clock, and the bandwidth of its data sheet.
 GRAYSKULL = Chip(
     clock_ghz=1.2,
     dram=Path(36.7, 25.0, 358.0),

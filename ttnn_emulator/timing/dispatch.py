@@ -1,4 +1,4 @@
-"""What lies between programs: gaps, the host's calls, transfers, and how traces and two queues overlap them."""
+"""What happens between programs: gaps, the host's calls, transfers, and how traces and two queues overlap them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ttnn_emulator.timing.chips import Path
 class Dispatch:
     """Costs around the programs of a chip.
 
-    gap_ns         from the last core's end of a program to the first core's start of the next one, if it was enqueued
+    gap_ns         from the last core's end of a program to the first core's start of the next, if that is enqueued
     call_ns        the host's time for one call of an operation from Python
     trace_ns       the host's time to start a trace
     write, read    transfers of tensors between host and device, per page

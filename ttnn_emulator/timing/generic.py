@@ -23,6 +23,7 @@ from ttnn_emulator.timing.movement import (
     write_traffic,
     writes,
 )
+from ttnn_emulator.timing.shards import is_local
 
 # A tile through the unpackers, some instructions of the vector unit, and the packer.
 TILE_CYCLES = 200.0  # fit: as many programs of other families are priced too high as too low
@@ -43,7 +44,7 @@ def generic(call: Call) -> Sequence[Launch]:
     items = div_up(most.num_pages, cores)
 
     def share(spec: Spec) -> float:
-        return 0.0 if _is_own(spec) else spec.num_pages / most.num_pages
+        return 0.0 if is_local(spec) else spec.num_pages / most.num_pages
 
     read = sum([share(spec) * reads(kernels, spec).ns(spec.page_bytes) for spec in sources])
     write = sum([share(spec) * writes(kernels, spec).ns(spec.page_bytes) for spec in results])
@@ -57,8 +58,3 @@ def generic(call: Call) -> Sequence[Launch]:
     for spec in results:
         traffic += write_traffic(spec, spec.num_pages, spec.page_bytes)
     return [moved(run, GENERIC_FAMILY, cores, Stages(items, read, compute, write), traffic)]
-
-
-def _is_own(spec: Spec) -> bool:
-    """Whether every core has its part in its own L1."""
-    return spec.is_sharded and spec.memory_config.is_l1

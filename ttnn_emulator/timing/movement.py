@@ -50,7 +50,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """What the kernels of one architecture take.
+    """Costs of the kernels of one architecture.
 
     local           from a core's own L1 to its own L1
     flush_ns        until a posted write has left the core
@@ -161,8 +161,11 @@ def writes(kernels: Kernels, spec: Spec) -> Access:
 # -- sizes ------------------------------------------------------------------------------------------------------------
 
 
+USERS_PER_TILE = TILE_SIZE  # when decoding, a row of a tile is the token of one user
+
+
 def tiles_of(spec: Spec) -> int:
-    """Tiles of a tensor in TILE layout; those that its values would fill otherwise."""
+    """Tiles of a tensor in TILE layout; for other layouts, the tiles that its values would fill."""
     height, width = spec.physical_shape
     return div_up(height, TILE_SIZE) * div_up(width, TILE_SIZE)
 
@@ -192,7 +195,7 @@ def shard_cores(spec: Spec) -> int:
 
 
 def split(units: int, run: ProgramRun) -> tuple[int, int]:
-    """Cores that work, and the units of the busiest one. A sheet says how many cores there were."""
+    """Cores that work, and the units of the busiest one. Rows of sheets state the number of cores."""
     cores = min(units, run.board.cores) if is_planned(run) else run.cores
     return max(cores, 1), div_up(units, max(cores, 1))
 
@@ -318,10 +321,10 @@ def planned_run(
 def run_planned(
     code: str, source: Spec, result: Spec, board: Board, settings: Planned = PLAIN, *, fallback: Timer
 ) -> Launch:
-    """The launch of a program that makes one tensor of another, whichever family it belongs to."""
+    """The launch of a program that turns one tensor into another, of any family."""
     found = PROGRAMS.get(code)
     cores = shard_cores(result) or shard_cores(source) or max(min(result.num_pages, board.cores), 1)
     if found is None:
         return fallback(ProgramRun(code, (source,), (result,), cores, board, settings=PLAIN))
-    given = settings if found.settings is Planned else Release.CURRENT if found.settings is Release else None
-    return found.timer(ProgramRun(code, (source,), (result,), cores, board, settings=given))
+    known = settings if found.settings is Planned else Release.CURRENT if found.settings is Release else None
+    return found.timer(ProgramRun(code, (source,), (result,), cores, board, settings=known))

@@ -25,7 +25,7 @@ class ProgramRun:
     """One program: what it reads and writes, and how many cores it uses.
 
     code        the profiler's OP CODE
-    settings    facts that specs do not have, in a record of the program's family; None if they are not known
+    settings    what specs do not tell, in a record of the program's family; None if it is not known
     attributes  the profiler's text of the operation's attributes, for rows of a performance sheet
     """
 
@@ -51,7 +51,7 @@ class TimedProgram:
     """The function that times a program.
 
     family    what it is calibrated with
-    settings  the class of the settings that it takes from programs that the emulator planned; None if it takes none
+    settings  the class of its settings for programs that the emulator planned; None if it has none
     """
 
     family: str

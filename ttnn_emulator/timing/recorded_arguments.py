@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ttnn_emulator.enums import DataType, Layout, MathFidelity, TensorMemoryLayout
+from ttnn_emulator.timing.calls import Call
 
 Kind = TypeVar("Kind")
 
@@ -50,7 +51,7 @@ def scheme_of(value: Any, default: TensorMemoryLayout) -> TensorMemoryLayout:
 
 @dataclass(frozen=True, slots=True)
 class Precision:
-    """What a compute kernel config says of time: phases per product, and the width of the destination register."""
+    """What affects time in a compute kernel config: phases per product, and the width of the destination register."""
 
     fidelity: MathFidelity
     fp32_acc: bool = False
@@ -61,6 +62,11 @@ def precision_of(record: Any, default: MathFidelity) -> Precision:
     fidelity = field_of(record, "math_fidelity", field_of(record, "fidelity"))
     wide = field_of(record, "fp32_dest_acc_en", field_of(record, "fp32_acc", False))
     return Precision(fidelity_of(fidelity, default), bool(wide))
+
+
+def precision_of_call(call: Call, default: MathFidelity) -> Precision:
+    """From the compute kernel config that a call was passed."""
+    return precision_of(call.arguments.get("compute_kernel_config"), default)
 
 
 def grid_of(record: Any) -> int | None:

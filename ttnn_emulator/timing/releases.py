@@ -10,7 +10,7 @@ import enum
 
 
 class Release(enum.Enum):
-    """The release that a program's kernels are of."""
+    """The release of a program's kernels."""
 
     AUTUMN_2025 = "autumn 2025"
     CURRENT = "current"

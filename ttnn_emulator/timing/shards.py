@@ -84,6 +84,11 @@ def grid_of(spec: Spec) -> tuple[int, int]:
     return (extent.y, extent.x) if shard.orientation is ShardOrientation.ROW_MAJOR else (extent.x, extent.y)
 
 
+def is_local(spec: Spec) -> bool:
+    """Whether every core has its part of the tensor in its own L1."""
+    return spec.is_sharded and spec.memory_config.is_l1
+
+
 def bytes_of(spec: Spec) -> int:
     """Bytes of all pages of a tensor."""
     return spec.num_pages * spec.page_bytes

@@ -16,6 +16,7 @@ from ttnn_emulator.tensors.shapes import DEFAULT_TILE, div_up
 from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.timing.chips import CHIPS
 from ttnn_emulator.timing.launches import Bound, Launch
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES
 
 
@@ -75,7 +76,7 @@ COSTS = {
         store_cycles=2.8,
     ),
 }
-# No times of Grayskull were at hand: Wormhole's, with the bandwidth of its DRAM.
+# No times of Grayskull are known: Wormhole's, with the bandwidth of its DRAM.
 COSTS[Arch.GRAYSKULL] = replace(COSTS[Arch.WORMHOLE_B0], read_bytes_per_ns=86.0, write_bytes_per_ns=36.0)
 
 
@@ -134,7 +135,7 @@ def stream_launch(program: str, family: str, stream: Stream, board: Board, *, ov
     first = max(read, read_dram / costs.read_bytes_per_ns + _latency_ns(stream.reads, costs) + stream.reader_ns)
     last = 0.0
     if stream.writes:
-        # DRAM controllers take a single tile of every core as fast as they give one.
+        # DRAM controllers write a single tile of every core as fast as they read one.
         last = max(write, write_dram / costs.read_bytes_per_ns) + (
             0.0 if stream.waits_for_writes else _latency_ns(stream.writes, costs)
         )
@@ -212,11 +213,6 @@ def traffic_of(spec: Spec, tiles: float = 1.0) -> Traffic:
     return Traffic(bytes_of_tile(spec), not spec.memory_config.is_l1, tiles)
 
 
-def is_local(spec: Spec) -> bool:
-    """Whether every core has its part of the tensor in its own L1."""
-    return spec.is_sharded and spec.memory_config.is_l1
-
-
 # -- whole programs ---------------------------------------------------------------------------------------------------
 
 
@@ -227,7 +223,7 @@ class Operands:
     steps           steps of all cores together; by default one per tile of the first output
     cycles          the compute kernel per step, without handing over
     one_by_one      the reader waits for each operand before it asks for the next
-    largest_share   steps that cannot be divided among cores, e.g. the tiles of a row that one core adds up
+    largest_share   steps that cannot be divided among cores, e.g. the tiles of a row that one core sums
     """
 
     reads: Sequence[tuple[Spec, float]]

@@ -11,6 +11,7 @@ from ttnn_emulator.timing.chips import Chip
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/ccl/reduce_scatter/device/reduce_scatter_device_operation.cpp,
 # UNPACKER_BW_BYTES_PER_CYCLE: both unpackers together
 UNPACK_BYTES_PER_CYCLE = 80.0
+STEP_CYCLES = 300.0  # fit of attention: configuring the unpackers and the packer for other buffers
 HANDOVER_CYCLES = 45.0  # fit: circular buffers and halves of the destination register, once per block of tiles
 COPY_CYCLES = 19.0  # fit, per tile, beside unpacking
 COMBINE_CYCLES = 11.0  # fit, per tile, beside unpacking

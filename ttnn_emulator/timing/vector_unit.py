@@ -13,7 +13,7 @@ from ttnn_emulator.numerics.functions.apply import BY_NAME, Activation, activati
 from ttnn_emulator.timing import vector_unit_cycles as counted
 from ttnn_emulator.timing.releases import Release
 
-# A function that the table lacks: about twenty instructions per vector.
+# A function that is not in the table: about twenty instructions per vector.
 UNKNOWN = (640, 640)
 PLACE = {Arch.WORMHOLE_B0: 0, Arch.BLACKHOLE: 1, Arch.GRAYSKULL: 0}
 # Functions under another name in the table.
@@ -129,23 +129,23 @@ def _from_text(text: str) -> Activation:
     return activation_of(name, ())
 
 
-def as_activation(given: Any) -> Activation:
-    """A function as the kernels apply it, from any form in which plans, arguments and records name it."""
-    if isinstance(given, Activation):
-        return given
-    if isinstance(given, UnaryWithParam):
-        return activation_of(given.op_type.name.lower(), given.params)
-    if isinstance(given, str):
-        return _from_text(given)
-    if isinstance(given, list | tuple) and given:
-        first, *rest = given
+def as_activation(function: Any) -> Activation:
+    """A function as the kernels apply it, from any form that plans, arguments and records use."""
+    if isinstance(function, Activation):
+        return function
+    if isinstance(function, UnaryWithParam):
+        return activation_of(function.op_type.name.lower(), function.params)
+    if isinstance(function, str):
+        return _from_text(function)
+    if isinstance(function, list | tuple) and function:
+        first, *rest = function
         name = first if isinstance(first, str) else first.name
         found = _TEXT.search(name)
         approximate = name.endswith("~")
         kind = (found["name"] if found else name.rstrip("~")).lower()
         made = activation_of(kind, tuple([float(each) for each in rest if isinstance(each, int | float)]))
         return Activation(made.name, made.params, True) if approximate else made
-    return activation_of(str(getattr(given, "name", given)).lower(), ())
+    return activation_of(str(getattr(function, "name", function)).lower(), ())
 
 
 def activation_cycles(activation: Any, arch: Arch, *, fp32_dest: bool = False) -> float:

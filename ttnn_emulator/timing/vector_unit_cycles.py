@@ -296,7 +296,7 @@ TERNARY_FLOAT32: Cycles = {
     "mac": (192, 161),
     "snake_beta": (1578, 1347),
 }
-# Casts; those between floats that are missing are done by the packer.
+# Casts; the packer does those between floats that are missing.
 TYPECAST: Cycles = {
     "fp32_to_fp16b": (262, 230),
     "fp32_to_int32": (416, 416),

@@ -15,7 +15,7 @@ SHAPES = st.lists(SIZES, min_size=0, max_size=5)
 
 def seen(stored: torch.Tensor, form: Form) -> torch.Tensor:
     """A stored tensor in torch's order and shape."""
-    return stored.reshape(form.held).permute(form.axes)
+    return stored.reshape(form.stored_shape).permute(form.axes)
 
 
 def test_pixels_of_a_channels_last_convolution_can_be_flattened():
@@ -49,20 +49,20 @@ def test_heads_are_not_kept_channels_last():
 
 
 @given(SHAPES, st.randoms(use_true_random=False))
-def test_permuted_is_torchs_permute(held, random):
-    axes = random.sample(range(len(held)), len(held))
-    dims = random.sample(range(len(held)), len(held))
-    stored, form = torch.arange(math.prod(held)), Form(tuple(held), tuple(axes))
+def test_permuted_is_torchs_permute(stored_shape, random):
+    axes = random.sample(range(len(stored_shape)), len(stored_shape))
+    dims = random.sample(range(len(stored_shape)), len(stored_shape))
+    stored, form = torch.arange(math.prod(stored_shape)), Form(tuple(stored_shape), tuple(axes))
     expected = seen(stored, form).permute(dims)
     assert torch.equal(seen(stored, form.permuted(dims)), expected)
     assert form.permuted(dims).shape == tuple(expected.shape)
-    assert [form.axes[dim] for dim in form.order] == list(range(len(held)))
+    assert [form.axes[dim] for dim in form.order] == list(range(len(stored_shape)))
 
 
 @given(SHAPES, st.randoms(use_true_random=False))
-def test_viewed_is_torchs_view_unless_none(held, random):
-    stored = torch.arange(math.prod(held))
-    form = Form(tuple(held), tuple(random.sample(range(len(held)), len(held))))
+def test_viewed_is_torchs_view_unless_none(stored_shape, random):
+    stored = torch.arange(math.prod(stored_shape))
+    form = Form(tuple(stored_shape), tuple(random.sample(range(len(stored_shape)), len(stored_shape))))
     shape = regrouped(form.shape, random)
     expected = seen(stored, form).reshape(shape)
     found = form.viewed(shape)
@@ -74,15 +74,15 @@ def test_viewed_is_torchs_view_unless_none(held, random):
     moved = form.gathered(shape)
     if moved is not None:
         order, after = moved
-        assert torch.equal(seen(stored.reshape(held).permute(order), after), expected)
+        assert torch.equal(seen(stored.reshape(stored_shape).permute(order), after), expected)
 
 
 @given(SHAPES, st.randoms(use_true_random=False))
-def test_a_slice_of_a_dimension_can_be_taken_at_its_place(held, random):
-    assume(held)
-    form = Form(tuple(held), tuple(random.sample(range(len(held)), len(held))))
-    stored = torch.arange(math.prod(held)).reshape(regrouped(held, random))
-    dim = random.randrange(len(held))
+def test_a_slice_of_a_dimension_can_be_taken_at_its_place(stored_shape, random):
+    assume(stored_shape)
+    form = Form(tuple(stored_shape), tuple(random.sample(range(len(stored_shape)), len(stored_shape))))
+    stored = torch.arange(math.prod(stored_shape)).reshape(regrouped(stored_shape, random))
+    dim = random.randrange(len(stored_shape))
     place = form.place(dim, stored.shape)
     if place is None:
         return

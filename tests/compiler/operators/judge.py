@@ -188,10 +188,22 @@ def require_like(
 
 
 class Rounded(TorchDispatchMode):
-    """Rounds the results of every operation of torch to bfloat16, as the device does, and keeps their dtype.
+    """Changes the results of every operation of torch as rounding to bfloat16 does, and keeps their dtype.
 
+    Without a seed it rounds them; with one, it moves each by half a step up or down at random: rounding may happen to
+    be exact where the device, which rounds in other places, is not.
     Gradients that torch computes in one operation are decomposed, so that their intermediate results are rounded too.
     """
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__()
+        self._generator = None if seed is None else torch.Generator().manual_seed(seed)
+
+    def _rounded(self, exact: torch.Tensor) -> torch.Tensor:
+        if self._generator is None:
+            return exact.bfloat16()
+        up = torch.rand(exact.shape, generator=self._generator) < 0.5
+        return exact * torch.where(up, 1 + HALF_STEP, 1 - HALF_STEP)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         if func in GRADIENT_FORMULAS:
@@ -201,7 +213,7 @@ class Rounded(TorchDispatchMode):
         for made, returned in zip(pytree.tree_leaves(result), func._schema.returns):
             is_view = returned.alias_info is not None and not returned.alias_info.is_write
             if isinstance(made, torch.Tensor) and made.dtype is torch.float32 and not is_view:
-                made.copy_(made.bfloat16())
+                made.copy_(self._rounded(made))
         return result
 
 
@@ -211,10 +223,11 @@ def errors_of_rounding(call: Call) -> list[torch.Tensor | None]:
     for number in range(PERTURBATIONS):
         given = tuple([perturbed(perturbed(each, number), 0) for each in wide(call.tensors)])
         exact = _leaves(call.eager(given))
-        with Rounded():
-            rounded = _leaves(call.eager(given))
-        errors = [_error(*each) for each in zip(rounded, exact, strict=True)]
-        found = [_larger(one, other) for one, other in zip(found, errors)] if found else errors
+        for rounding in (Rounded(), Rounded(number)):
+            with rounding:
+                rounded = _leaves(call.eager(given))
+            errors = [_error(*each) for each in zip(rounded, exact, strict=True)]
+            found = [_larger(one, other) for one, other in zip(found, errors)] if found else errors
     return found
 
 

@@ -142,9 +142,14 @@ class Walk:
         self.device = device
 
     def weights(self) -> dict[torch.fx.Node, Any]:
-        """Allocate the results of `prepare` one after the other; intermediate values are freed."""
+        """Allocate the results of `prepare` one after the other; intermediate values are freed.
+
+        Inputs that are on the device already count as weights.
+        """
         order = {node: number for number, node in enumerate(self.lowered.prepare.nodes)}
-        kept: dict[torch.fx.Node, Any] = {}
+        prepared = {here for _, here in self.lowered.weights}
+        placeholders = [node for node in self.lowered.main.find_nodes(op="placeholder") if node not in prepared]
+        kept = {node: self.allocated(SPEC[node]) for node in placeholders if SPEC.on(node)}
         for made, here in self.lowered.weights:
             env: dict[torch.fx.Node, Any] = {}
             for node in sorted(_ancestors(made), key=order.__getitem__):

@@ -27,7 +27,17 @@ from torch_ttnn.compiler.errors import StaysOnHost, refuse
 from torch_ttnn.compiler.fusion import composites
 from torch_ttnn.compiler.ir.arguments import DEVICE, call_with, leaves, mapped
 from torch_ttnn.compiler.ir.describe import dtype_name
-from torch_ttnn.compiler.ir.metadata import CONSTANT, MOVE, ORIGIN, OWN_STRIDES, PATH, SPEC, Move, annotate
+from torch_ttnn.compiler.ir.metadata import (
+    CONSTANT,
+    MOVE,
+    NUMBER,
+    ORIGIN,
+    OWN_STRIDES,
+    PATH,
+    SPEC,
+    Move,
+    annotate,
+)
 from torch_ttnn.compiler.ir.nodes import call_node
 from torch_ttnn.compiler.ir.resident import Resident, Residents
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
@@ -253,7 +263,7 @@ class ProgramBuilder:
         apart = self.split_heads(handle, form)
         if apart is not None:
             return apart
-        return self.ttnn.permute(self.reshaped(handle, form.held), list(form.axes))
+        return self.ttnn.permute(self.reshaped(handle, form.stored_shape), list(form.axes))
 
     def split_heads(self, handle: Handle, form: Form) -> Handle | None:
         """[B, S, H * D] to [B, H, S, D] in one operation, where the library has one."""
@@ -338,13 +348,13 @@ class ProgramBuilder:
             node = self._host_call(graph, torch.ops.aten._to_copy.default, (node,), {"dtype": value.dtype})
         return self._seen_on_host(node, handle.shape, value.shape, form)
 
-    def _seen_on_host(self, node: torch.fx.Node, held: Shape, shape: Shape, form: Form) -> torch.fx.Node:
-        """View a torch tensor of shape `held` in torch's order and shape."""
+    def _seen_on_host(self, node: torch.fx.Node, actual: Shape, shape: Shape, form: Form) -> torch.fx.Node:
+        """View a torch tensor of shape `actual` in torch's order and shape."""
         graph = node.graph
         if form.is_plain:
             form = Form.plain(shape)
-        if held != form.held:
-            node = self._host_call(graph, torch.ops.aten.view.default, (node, list(form.held)), {})
+        if actual != form.stored_shape:
+            node = self._host_call(graph, torch.ops.aten.view.default, (node, list(form.stored_shape)), {})
         if not form.is_plain:
             node = self._host_call(graph, torch.ops.aten.permute.default, (node, list(form.axes)), {})
         return node
@@ -414,7 +424,10 @@ class ProgramBuilder:
         """An input that is on the device already, in the dtype that this program computes it in."""
         typed = ttnn_emulator.Tensor.of(resident.spec, SpecStorage(self.target.typing), self.target.typing)
         annotate(placeholder, spec=typed)
-        handle = self.cast(Handle(placeholder, typed), self.device_dtype(dtype))
+        whole = Handle(placeholder, typed)
+        handle = self.cast(whole, self.device_dtype(dtype))
+        if handle is not whole and resident.spec.dtype is DataType.FLOAT32:
+            self._uploads[handle.node] = whole
         return Value(self, shape, dtype, base=handle, form=resident.form)
 
     def kept(self, value: Value) -> tuple[torch.fx.Node, Resident] | None:
@@ -429,6 +442,31 @@ class ProgramBuilder:
         except StaysOnHost:
             return None
         return handle.node, Resident(handle.tensor.spec, form if not form.is_plain else Form.plain(value.shape))
+
+    def in_full_precision(self, item: Any) -> Any:
+        """A float32 value of the device as float32; any other argument as it is."""
+        if not isinstance(item, Value) or item.is_static or item.dtype is not torch.float32:
+            return item
+        return Value(self, item.shape, item.dtype, base=item.tile(DataType.FLOAT32))
+
+    def new_values_of(self, value: Value, number: int) -> Handle | None:
+        """A value as an input of the device stores it, in memory of its own; None if it is stored differently."""
+        resident = self.residents.inputs.get(number)
+        if resident is None or not resident.form.is_plain or value.is_host_result or self._required:
+            return None  # a requirement that does not hold leaves inputs as they were
+        try:
+            dtype, layout = resident.spec.dtype, resident.spec.layout
+            handle = value.tile(dtype) if layout is TILE else value.row_major(dtype)
+            handle = self._in_main(self.reshaped(handle, resident.spec.shape))
+            return self.ttnn.clone(handle) if _is_memory_of_input(handle.node) else handle
+        except StaysOnHost:
+            return None
+
+    def write_in_place(self, handle: Handle, number: int) -> None:
+        """Write new values into the memory of an input, as the last step of the program."""
+        placeholder = next(node for node in self.main.find_nodes(op="placeholder") if NUMBER.get(node) == number)
+        self.ttnn.copy(handle, Handle(placeholder, SPEC[placeholder]))
+        annotate(next(iter(reversed(self.main.nodes))), effect=True)
 
     # -- requirements -----------------------------------------------------------------------------------------------
 
@@ -540,6 +578,13 @@ def _is_saved(node: Any) -> bool:
     if node is None or node.name.startswith(("primals", "tangents")):
         return False
     return any(each.name.startswith("tangents") for each in node.graph.find_nodes(op="placeholder"))
+
+
+def _is_memory_of_input(node: Any) -> bool:
+    """Whether a node may be the memory of an input, perhaps in another layout or shape."""
+    while PATH.get(node) in ("ttnn.reshape", "ttnn.to_layout", "ttnn.permute", "ttnn.typecast"):
+        node = node.args[0]
+    return node.op == "placeholder"
 
 
 def _node_of(item: Any) -> Any:

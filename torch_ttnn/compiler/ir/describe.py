@@ -15,10 +15,10 @@ def dtype_name(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def brief(tensor: Any) -> str:
+def shape_and_dtype(tensor: Any) -> str:
     """Shape and dtype of a tensor, or of anything else that has both.
 
-    >>> brief(torch.ones(2, 3))
+    >>> shape_and_dtype(torch.ones(2, 3))
     '[2, 3] float32'
     """
     return f"{list(tensor.shape)} {dtype_name(tensor.dtype)}"

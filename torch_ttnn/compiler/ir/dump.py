@@ -17,7 +17,7 @@ import torch.fx
 
 from torch_ttnn.compiler.analysis.memory import specs_of
 from torch_ttnn.compiler.errors import CompileError
-from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.describe import shape_and_dtype
 from torch_ttnn.compiler.ir.metadata import MOVE, ORIGIN, PATH, REASON
 from torch_ttnn.compiler.ir.source_lines import module_path, source_line
 from torch_ttnn.compiler.ir.verifier import graphs_of
@@ -131,7 +131,7 @@ def _result(node: torch.fx.Node) -> str:
         return "; ".join(spec.brief() for spec in specs)
     val = node.meta.get("val")
     vals = val if isinstance(val, list | tuple) else [val]
-    return "; ".join(brief(each) for each in vals if isinstance(each, torch.Tensor))
+    return "; ".join(shape_and_dtype(each) for each in vals if isinstance(each, torch.Tensor))
 
 
 # -- pictures ---------------------------------------------------------------------------------------------------------

@@ -25,9 +25,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Form:
-    """`held`: sizes in storage order. `axes`: for each of torch's dimensions, its place in `held`."""
+    """`stored_shape`: sizes in storage order. `axes`: for each of torch's dimensions, its place in `stored_shape`."""
 
-    held: Shape
+    stored_shape: Shape
     axes: Shape
 
     @classmethod
@@ -38,12 +38,12 @@ class Form:
     @property
     def shape(self) -> Shape:
         """torch's sizes."""
-        return tuple([self.held[axis] for axis in self.axes])
+        return tuple([self.stored_shape[axis] for axis in self.axes])
 
     @property
     def is_plain(self) -> bool:
         """Whether torch's order is the storage order (dimensions of size 1 may be anywhere)."""
-        return _ascending([axis for axis in self.axes if self.held[axis] != 1])
+        return _ascending([axis for axis in self.axes if self.stored_shape[axis] != 1])
 
     @property
     def order(self) -> Shape:
@@ -54,15 +54,15 @@ class Form:
         return tuple(places)
 
     def permuted(self, dims: Sequence[int]) -> Form:
-        return Form(self.held, tuple([self.axes[dim] for dim in dims]))
+        return Form(self.stored_shape, tuple([self.axes[dim] for dim in dims]))
 
     def resized(self, dim: int, size: int) -> Form:
         """The form with another size of one of torch's dimensions."""
         axis = self.axes[dim]
-        return Form((*self.held[:axis], size, *self.held[axis + 1 :]), self.axes)
+        return Form((*self.stored_shape[:axis], size, *self.stored_shape[axis + 1 :]), self.axes)
 
     def place(self, dim: int, stored: Sequence[int]) -> Place | None:
-        """The position of torch's dimension in a stored tensor, which may merge or split dimensions of `held`.
+        """The position of torch's dimension in a stored tensor, which may merge or split dimensions of `stored_shape`.
 
         None if it is an inner part of a stored dimension, or spans several of them.
 
@@ -70,24 +70,24 @@ class Form:
         Place(dim=2, inner=768)
         """
         axis = self.axes[dim]
-        for left, right in matched_groups(self.held, tuple(stored)) or ():
+        for left, right in matched_groups(self.stored_shape, tuple(stored)) or ():
             if axis not in left:
                 continue
             wide = [each for each in right if stored[each] != 1] or right[-1:]
             position = left.index(axis)
-            if len(wide) != 1 or math.prod([self.held[each] for each in left[:position]]) != 1:
+            if len(wide) != 1 or math.prod([self.stored_shape[each] for each in left[:position]]) != 1:
                 return None
-            return Place(wide[0], math.prod([self.held[each] for each in left[position + 1 :]]))
+            return Place(wide[0], math.prod([self.stored_shape[each] for each in left[position + 1 :]]))
         return None
 
     def gathered(self, shape: Sequence[int]) -> tuple[Shape, Form] | None:
-        """For a view that has to move data: the permutation of `held`, and the form after it.
+        """For a view that has to move data: the permutation of `stored_shape`, and the form after it.
 
         Images stay channels-last. Everything else is stored in torch's order, for which this returns None.
 
         >>> shuffled = Form((1, 7, 7, 2, 29), (0, 4, 3, 1, 2))  # torch has [1, 29, 2, 7, 7]
         >>> shuffled.gathered((1, 58, 7, 7))
-        ((0, 1, 2, 4, 3), Form(held=(1, 7, 7, 58), axes=(0, 3, 1, 2)))
+        ((0, 1, 2, 4, 3), Form(stored_shape=(1, 7, 7, 58), axes=(0, 3, 1, 2)))
         """
         shape = tuple(shape)
         groups = matched_groups(self.shape, shape)
@@ -110,7 +110,7 @@ class Form:
 
         >>> nhwc = Form((1, 7, 7, 64), (0, 3, 1, 2))
         >>> nhwc.viewed((1, 64, 49))
-        Form(held=(1, 49, 64), axes=(0, 2, 1))
+        Form(stored_shape=(1, 49, 64), axes=(0, 2, 1))
         >>> nhwc.viewed((64 * 49,)) is None
         True
         """
@@ -124,16 +124,16 @@ class Form:
         pieces: list[tuple[int, list[int]]] = []
         for old, new in groups:
             places = [self.axes[dim] for dim in old if self.shape[dim] != 1]
-            if not _together(places, self.held):
+            if not _together(places, self.stored_shape):
                 return None
             pieces.append((places[0] if places else -1, new))
-        held: list[int] = []
+        stored_shape: list[int] = []
         axes = [0] * len(shape)
         for _, new in sorted(pieces, key=lambda piece: piece[0]):
             for dim in new:
-                axes[dim] = len(held)
-                held.append(shape[dim])
-        return Form(tuple(held), tuple(axes))
+                axes[dim] = len(stored_shape)
+                stored_shape.append(shape[dim])
+        return Form(tuple(stored_shape), tuple(axes))
 
 
 def _channels_last(group: tuple[list[int], list[int]]) -> int:
@@ -145,9 +145,9 @@ def _ascending(places: Sequence[int]) -> bool:
     return all(one < other for one, other in itertools.pairwise(places))
 
 
-def _together(places: list[int], held: Shape) -> bool:
+def _together(places: list[int], shape: Shape) -> bool:
     """Whether these positions are adjacent, apart from dimensions of size 1."""
-    return all(one < other and math.prod(held[one + 1 : other]) == 1 for one, other in itertools.pairwise(places))
+    return all(one < other and math.prod(shape[one + 1 : other]) == 1 for one, other in itertools.pairwise(places))
 
 
 def matched_groups(old: Shape, new: Shape) -> list[tuple[list[int], list[int]]] | None:

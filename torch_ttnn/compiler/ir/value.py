@@ -10,7 +10,7 @@ import torch
 import torch.fx
 
 import ttnn_emulator as ttnn
-from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.describe import shape_and_dtype
 from torch_ttnn.compiler.ir.storage_order import Form, Shape
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Value:
 
     def __repr__(self) -> str:
         where = "static" if self.is_static else "device" if self._base is not None else "host"
-        return f"Value({brief(self)} {where})"
+        return f"Value({shape_and_dtype(self)} {where})"
 
     # -- on the device ----------------------------------------------------------------------------------------------
 
@@ -251,23 +251,23 @@ def align(values: Sequence[Any], shape: Sequence[int]) -> tuple[list[Any], Form]
     form, base = leader.form, leader.base()
     same = [isinstance(value, Value) and _has_storage_order(value, form, base) for value in values]
     others = [value for value, is_same in zip(values, same) if isinstance(value, Value) and not is_same]
-    held = base.shape
-    if held != form.held and not all(_fits_merged(value, form, held) for value in others):
-        held = form.held
+    actual = base.shape
+    if actual != form.stored_shape and not all(_fits_merged(value, form, actual) for value in others):
+        actual = form.stored_shape
     builder = leader.builder
     operands: list[Any] = []
     for value, is_same in zip(values, same):
         if not isinstance(value, Value):
             operands.append(value)
         elif is_same:
-            operands.append(builder.tiled(builder.reshaped(value.base(), held)))
+            operands.append(builder.tiled(builder.reshaped(value.base(), actual)))
         elif value.numel == 1:
             operands.append(value.tile())
         else:
             ordered = value.with_rank(len(shape)).permute(form.order)
-            if held != form.held:
+            if actual != form.stored_shape:
                 last = ordered.shape[-1]
-                ordered = ordered.view(held if value.shape == shape else (1,) * (len(held) - 1) + (last,))
+                ordered = ordered.view(actual if value.shape == shape else (1,) * (len(actual) - 1) + (last,))
             operands.append(ordered.tile())
     return operands, form
 
@@ -285,9 +285,9 @@ def _has_storage_order(value: Value, form: Form, base: Handle) -> bool:
     return not value.is_static and value.is_on_device and value.form == form and value.base().shape == base.shape
 
 
-def _fits_merged(value: Value, form: Form, held: Shape) -> bool:
-    """Whether it broadcasts against dimensions merged into `held`: it has all of them, or only the last stored one."""
+def _fits_merged(value: Value, form: Form, actual: Shape) -> bool:
+    """Whether it broadcasts against dimensions merged into `actual`: it has all, or only the last stored one."""
     if value.numel == 1 or value.shape == form.shape:
         return True
     padded = (1,) * (len(form.shape) - value.ndim) + value.shape
-    return held[-1] == form.held[-1] and math.prod(padded) == padded[form.order[-1]]
+    return actual[-1] == form.stored_shape[-1] and math.prod(padded) == padded[form.order[-1]]

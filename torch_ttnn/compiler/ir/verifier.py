@@ -22,7 +22,7 @@ from torch_ttnn.compiler.cache.serialisation import NotSerialisable, from_docume
 from torch_ttnn.compiler.errors import VerifyError
 from torch_ttnn.compiler.frontend.higher_order import HigherOrderCall
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, leaves
-from torch_ttnn.compiler.ir.describe import brief
+from torch_ttnn.compiler.ir.describe import shape_and_dtype
 from torch_ttnn.compiler.ir.metadata import KEPT, MOVE, NUMBER, OUTPUT_VALS, PATH, PREPARED, REASON, SPEC, Move
 from torch_ttnn.compiler.runtime.border import library_function
 from torch_ttnn.compiler.stages import emit
@@ -244,7 +244,8 @@ def _results(graph: torch.fx.Graph) -> Broken:
             continue
         here = node.meta.get("val")
         if isinstance(here, torch.Tensor) and (here.shape != val.shape or here.dtype is not val.dtype):
-            yield output, f"output {number}, {node.name}, is {brief(here)} where torch has {brief(val)}"
+            found, expected = shape_and_dtype(here), shape_and_dtype(val)
+            yield output, f"output {number}, {node.name}, is {found} where torch has {expected}"
 
 
 def _moves(graph: torch.fx.Graph) -> Broken:

@@ -21,6 +21,7 @@ from torch_ttnn.compiler.ir.metadata import KEPT, NUMBER, ORIGIN, OUTPUT_VALS, P
 from torch_ttnn.compiler.ir.source_lines import failed_call
 from torch_ttnn.compiler.lowering.registry import is_random
 from torch_ttnn.compiler.runtime.as_captured import run_as_captured
+from torch_ttnn.compiler.runtime.resident_trace import Owner, ResidentTrace
 from torch_ttnn.compiler.runtime.shared_storage import sharing
 from torch_ttnn.compiler.runtime.trace import Parts, TracedProgram
 from torch_ttnn.compiler.runtime.weights import Weights
@@ -53,7 +54,8 @@ class Program:
         )
         self.weight_places = places
         self.parts = self._traceable_parts(options)
-        self._traced = TracedProgram(self.parts, places, target) if self.parts is not None else None
+        kind = ResidentTrace if lowered.residents else TracedProgram
+        self._traced = kind(self.parts, places, target) if self.parts is not None else None
         if self._traced is not None:
             self.weights.when_released = self._traced.release
         self._lock = target.lock
@@ -73,7 +75,7 @@ class Program:
         accepts_nan = "nan" in options.accept
         self.floats = [] if accepts_nan else uploaded_floats(captured.graph, lowered.main, places)
         self.weights.refuse_nan = not accepts_nan
-        self._is_random = any(is_random(node.target) for node in captured.graph.nodes)
+        self.is_random = any(is_random(node.target) for node in captured.graph.nodes)
 
     @functools.cached_property
     def _forward(self) -> Callable[..., Any]:
@@ -105,7 +107,7 @@ class Program:
         if self.before_first_call is not None:
             call, self.before_first_call = self.before_first_call, None
             call(inputs)
-        random_state = torch.get_rng_state() if self._is_random else None
+        random_state = torch.get_rng_state() if self.is_random else None
         # Entering no_grad takes time, and AOTAutograd usually has done so already.
         without_gradients = torch.no_grad() if torch.is_grad_enabled() else contextlib.nullcontext()
         try:
@@ -146,6 +148,19 @@ class Program:
         """
         with self._lock, self._numerics():
             return self._run(inputs)
+
+    def finished(self, outputs: list[Any]) -> list[Any]:
+        """Outputs of the last run with torch's strides; those on the device have them already."""
+        return [each if finish is None else finish(each) for finish, each in zip(self._outputs, outputs)]
+
+    def hand_out(self, result: Any, owner: Owner) -> None:
+        """Note what a result of the last run, a tensor of the device, has become part of."""
+        if isinstance(self._traced, ResidentTrace):
+            self._traced.hand_out(result, owner)
+
+    def release(self) -> None:
+        """Free what the program keeps on the device; its next run prepares it again."""
+        self.weights.release()
 
     def _traceable_parts(self, options: TorchTtnnOption) -> Parts | None:
         """The graph split in three, if warm calls should and can run as a trace."""

@@ -47,7 +47,7 @@ class Specialised:
         self.recompiles = 0
         self._programs: OrderedDict[Key, Program] = OrderedDict()
         self._lock = threading.Lock()
-        self.is_dynamic = any(_is_symbolic(each) for each in inputs)
+        self.is_dynamic = any(is_symbolic(each) for each in inputs)
         self.only: Program | None = None  # the one program of a graph whose shapes do not change
         if self.is_dynamic:
             self.numbers = Numbers(graph_module)
@@ -77,7 +77,7 @@ class Specialised:
             if found is not None:
                 self._programs.move_to_end(key)
                 return found
-            found = self._programs[key] = self._compile(*_concrete(self.numbers.graph_module, self.arguments(inputs)))
+            found = self._programs[key] = self._compile(*concrete(self.numbers.graph_module, self.arguments(inputs)))
             self.recompiles += 1
             if len(self._programs) > self.options.max_programs:
                 self.options.forget(self._programs.popitem(last=False)[1])  # also frees its weights on the device
@@ -106,13 +106,13 @@ class Specialised:
         return program
 
 
-def _is_symbolic(item: Any) -> bool:
+def is_symbolic(item: Any) -> bool:
     if isinstance(item, torch.Tensor):
         return any(isinstance(size, torch.SymInt) for size in (*item.shape, *item.stride(), item.storage_offset()))
     return isinstance(item, torch.SymInt | torch.SymFloat | torch.SymBool)
 
 
-def _concrete(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[torch.fx.GraphModule, list[Any]]:
+def concrete(graph_module: torch.fx.GraphModule, inputs: Sequence[Any]) -> tuple[torch.fx.GraphModule, list[Any]]:
     """The graph, retraced for the concrete sizes of these inputs."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     fakes = [mode.from_tensor(each.detach()) if isinstance(each, torch.Tensor) else each for each in inputs]

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.ir.metadata import MOVE, PATH, REASON, Move
+from torch_ttnn.compiler.ir.metadata import MOVE, PATH, REASON, SPEC, Move
 from torch_ttnn.compiler.runtime.direct_replay import DirectReplay
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
 from torch_ttnn.compiler.stages import emit
@@ -36,15 +36,25 @@ class Parts:
             kind = kinds[node] = self._kind(node, kinds, weights)
             if kind in ("before", "body", "after"):
                 getattr(self, kind).append(node)
-        self.placeholders = [node for node, kind in kinds.items() if kind in ("input", "weight")]
+        self.placeholders = [node for node, kind in kinds.items() if kind in ("input", "weight", "resident")]
+        self.residents = [node for node, kind in kinds.items() if kind == "resident"]
         self.uploaded = [node for node in self.before if any(kinds[user] == "body" for user in node.users)]
         self.downloaded = [node for node in self.body if any(kinds[user] == "after" for user in node.users)]
         if any(kinds.get(node) == "before" for after in self.after for node in after.all_input_nodes):
             self.is_whole = False  # an uploaded input is also an output: rare, and a trace gains nothing
+        if any(user in self.after for node in self.written() for user in node.users):
+            self.is_whole = False  # it downloads what a replay has overwritten
+
+    def written(self) -> list[torch.fx.Node]:
+        """The inputs on the device that the program writes."""
+        targets = [node.args[1] for node in self.body if PATH.get(node) == "ttnn.copy"]
+        return [node for node in self.residents if node in targets]
 
     def _kind(self, node: torch.fx.Node, kinds: dict[torch.fx.Node, str], weights: dict[torch.fx.Node, int]) -> str:
         if node.op == "placeholder":
-            return "weight" if node in weights else "input"
+            if node in weights:
+                return "weight"
+            return "resident" if SPEC.on(node) else "input"
         if node.op == "output":
             return "after"
         if REASON.on(node) or MOVE.get(node) is Move.RANDOM_STATE:  # a trace would replay the same random numbers
@@ -100,7 +110,7 @@ class TracedProgram:
     def _without_trace(self, weights: list[Any], inputs: Sequence[Any]) -> Any:
         ttnn, device = self._target.border.ttnn, self._target.device
         self._buffers = self._upload(ttnn, device, inputs)
-        results = self._body(ttnn, device, weights, self._buffers)
+        results = self._body(ttnn, device, weights, inputs, self._buffers)
         return self._download(ttnn, weights, inputs, results)
 
     @unobserved()
@@ -108,18 +118,19 @@ class TracedProgram:
         self.release()
         outputs = self._without_trace(weights, inputs)
         try:
-            self._record(weights)
+            self._record(weights, inputs)
         except RuntimeError as error:  # the program itself has just run
             self.release()
             self._has_room = False
             log.warning("a program runs without a trace from now on, call by call: %s", error)
         return outputs
 
-    def _record(self, weights: list[Any]) -> None:
+    def _record(self, weights: list[Any], inputs: Sequence[Any]) -> None:
+        """Capture the trace; tensors among the inputs that are on the device are those that every replay reads."""
         ttnn, device = self._target.border.ttnn, self._target.device
         trace = ttnn.begin_trace_capture(device, cq_id=0)
         try:
-            self._results = self._body(ttnn, device, weights, self._buffers)
+            self._results = self._body(ttnn, device, weights, inputs, self._buffers)
         finally:  # an interrupted capture must not leave the device recording
             ttnn.end_trace_capture(device, trace, cq_id=0)
             self._trace = trace
@@ -144,7 +155,13 @@ def _functions(parts: Parts, weights: dict[torch.fx.Node, int]) -> list[Callable
     write = functools.partial(_function, weights=weights)
     return [
         write("upload(ttnn, device, inputs)", inputs, parts.before, result=parts.uploaded),
-        write("body(ttnn, device, weights, uploaded)", weight_nodes, parts.body, parts.uploaded, parts.downloaded),
+        write(
+            "body(ttnn, device, weights, inputs, uploaded)",
+            [*weight_nodes, *parts.residents],
+            parts.body,
+            parts.uploaded,
+            parts.downloaded,
+        ),
         write("download(ttnn, weights, inputs, made)", [*inputs, *weight_nodes], parts.after, parts.downloaded),
     ]
 

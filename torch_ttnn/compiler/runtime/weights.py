@@ -11,7 +11,7 @@ from __future__ import annotations
 import weakref
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 import torch.fx
@@ -27,6 +27,31 @@ from torch_ttnn.compiler.lowering.support.preparation import Room, selected
 from torch_ttnn.compiler.runtime.dispatch_modes import unobserved
 from torch_ttnn.compiler.stages import emit
 from torch_ttnn.devices import Target
+
+
+class DeviceWeight(Protocol):
+    """A weight that is on the device already: it is downloaded to be prepared."""
+
+    version: int  # changes whenever the values do
+    __weakref__: Any
+
+    def host(self) -> torch.Tensor: ...
+
+
+class DeviceWatch:
+    """Detects changes of a weight that is on the device."""
+
+    address = 0
+
+    def __init__(self, weight: DeviceWeight, when_gone: Callable[[], None]) -> None:
+        self._gone = weakref.ref(weight, lambda _: when_gone())
+        self._version = weight.version
+
+    def has_changed(self, weight: DeviceWeight) -> bool:
+        return self._gone() is not weight or weight.version != self._version
+
+    def has_moved(self, weight: DeviceWeight) -> bool:
+        return False
 
 
 class Watch:
@@ -88,7 +113,7 @@ class Weights:
         self._numbers = list(statics)
         self._placeholder_number = {node: number for number, node in statics.items()}
         self._depends = _dependencies(graph, self._placeholder_number)
-        self._watches: dict[int, Watch] = {}
+        self._watches: dict[int, Watch | DeviceWatch] = {}
         self._is_prepared = False
         self.tensors: list[Any] = [None] * len(self._made)
         self.when_released: Callable[[], None] = lambda: None
@@ -125,10 +150,12 @@ class Weights:
 
     def _require_bounds(self, numbers: Iterable[int], inputs: Sequence[Any]) -> None:
         for number in numbers:
-            if number in self.bounds and not self.bounds[number].hold(inputs[number]):
+            weight = inputs[number]
+            is_torchs = isinstance(weight, torch.Tensor)  # the device itself holds no NaN
+            if number in self.bounds and not self.bounds[number].hold(weight if is_torchs else weight.host()):
                 low, high = self.bounds[number]
                 raise BeyondBounds(f"input {number}, a weight, has values beyond {low} to {high}")
-            if self.refuse_nan and has_nan(inputs[number]):
+            if self.refuse_nan and is_torchs and has_nan(weight):
                 raise BeyondBounds(f"input {number}, a weight, has NaN, which the device does not preserve")
 
     def release(self) -> None:
@@ -147,7 +174,8 @@ class Weights:
                 weights.release()
 
         for number in numbers:
-            self._watches[number] = Watch(inputs[number], when_gone)
+            kind = Watch if isinstance(inputs[number], torch.Tensor) else DeviceWatch
+            self._watches[number] = kind(inputs[number], when_gone)
 
     def _prepare(self, which: Sequence[int], inputs: Sequence[Any]) -> None:
         room = Room()
@@ -167,6 +195,8 @@ class Weights:
             return env[node]
         if node.op == "placeholder":
             result = inputs[self._placeholder_number[node]]
+            if not isinstance(result, torch.Tensor):
+                result = result.host()
         elif node.op == "get_attr":
             result = CONSTANT[node]
         else:

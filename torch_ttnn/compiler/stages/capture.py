@@ -16,7 +16,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
 from torch_ttnn.compiler.analysis.never_nan import overloads
-from torch_ttnn.compiler.frontend import checked_inputs, transformer_layers, weight_norm
+from torch_ttnn.compiler.frontend import checked_inputs, distances, foreach, transformer_layers, weight_norm
 from torch_ttnn.compiler.frontend.recurrent_layers import decompose_layers
 from torch_ttnn.compiler.lowering import LOWERINGS
 
@@ -33,11 +33,13 @@ def compile_captured(
     table: Mapping[Any, Callable[..., Any]] | None = None,
     whole: frozenset[Any] = frozenset(),
     partition: Callable[..., Any] = min_cut_rematerialization_partition,
+    writes: bool = False,
 ) -> Callable[..., Any]:
     """Convert a graph of Dynamo into functional ATen graphs, compile each, and return the function that runs them.
 
     `table` maps operations to decompositions, `whole` are overloads that are not decomposed, `partition` splits a
-    joint graph into forward and backward.
+    joint graph into forward and backward. With `writes`, graphs have the writes into their inputs, which AOTAutograd
+    else does itself.
     """
     if table is None:
         decompose_layers(graph_module)
@@ -47,6 +49,7 @@ def compile_captured(
         inference_compiler=inference,
         decompositions=decompositions(whole) if table is None else table,
         partition_fn=partition,
+        keep_inference_input_mutations=writes,
     )(graph_module, inputs)
 
 
@@ -74,6 +77,8 @@ def _all_decompositions() -> dict[Any, Callable[..., Any]]:
     return {
         **core,
         **checked_inputs.decompositions(),
+        **distances.DECOMPOSITIONS,
+        **foreach.decompositions(),
         **transformer_layers.DECOMPOSITIONS,
         **weight_norm.DECOMPOSITIONS,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ from torch_ttnn.compiler.ir.metadata import (
     annotate,
 )
 from torch_ttnn.compiler.ir.nodes import call_node, captured_vals, drop_dead_code
-from torch_ttnn.compiler.ir.resident import Residents
+from torch_ttnn.compiler.ir.resident import Residents, Written
 from torch_ttnn.compiler.ir.source_lines import source_line
 from torch_ttnn.compiler.ir.value import Handle, Value
 from torch_ttnn.compiler.lowering import registry
@@ -81,6 +81,8 @@ class _Lowering:
         inputs = self._input_ranges(captured)
         self.ranges = builder.ranges = Ranges(inputs, self._constant_of, self._is_static)
         builder.in_float32 = exponents.in_float32(graph_module.graph) | complements.in_float32(graph_module.graph)
+        self.updates = self._float32_updates()
+        builder.in_float32 |= self.updates
         self.kept = factorised.host_reasons(graph_module.graph)
         if not builder.accepts("nan"):
             self.kept |= self._host_reasons_of_nan(inputs)
@@ -89,6 +91,24 @@ class _Lowering:
         """The ranges of integer inputs, which every call is checked against."""
         placeholders = self.graph_module.graph.find_nodes(op="placeholder")
         return index_bounds.ranges_of_inputs(captured, placeholders, self.static_numbers)
+
+    def _float32_updates(self) -> set[torch.fx.Node]:
+        """The pointwise operations that compute a new value of a float32 input from its old one.
+
+        A running average changes by less than bfloat16 resolves.
+        """
+        outputs: Any = self.graph_module.graph.output_node().args[0]
+        found: set[torch.fx.Node] = set()
+        left = [outputs[result] for result in self.builder.residents.written]
+        while left:
+            node = left.pop()
+            lowering = registry.find(node.target) if isinstance(node, torch.fx.Node) else None
+            if node in found or lowering is None or not lowering.pointwise:
+                continue
+            if node.meta["val"].dtype is torch.float32:
+                found.add(node)
+                left += node.all_input_nodes
+        return found
 
     def _host_reasons_of_nan(self, inputs: dict[torch.fx.Node, Range]) -> dict[torch.fx.Node, str]:
         """Operations that stay on the host because another one observes NaN, with the reason."""
@@ -240,6 +260,8 @@ class _Lowering:
 
     def _pointwise(self, node: torch.fx.Node, lowering: registry.Lowering, args: tuple, kwargs: dict[str, Any]) -> Any:
         val = node.meta["val"]
+        if node in self.updates:
+            args, kwargs = mapped((args, kwargs), self.builder.in_full_precision)
         tensors = [item for item in (*args, *kwargs.values()) if isinstance(item, Value)]
         aligned, form = self.builder.aligned(tensors, val.shape)
         handles = iter(aligned)
@@ -356,11 +378,14 @@ class _Lowering:
     def _output(self, node: torch.fx.Node) -> None:
         outputs = tuple(node.args[0])  # type: ignore[arg-type]
         values = self._values_of(outputs)
-        kept = self._kept(values) if self.builder.residents.results else [None] * len(outputs)
+        written = self._new_values(values)
+        kept = self._kept(values, written) if self.builder.residents.results else [None] * len(outputs)
         hosts = self._as_host_nodes(tuple([None if stays else value for value, stays in zip(values, kept)]))
         hosts = tuple([self._view_of_input(each) or host for each, host in zip(outputs, hosts)])
         self.builder.write_requirements()
         made = self._without_aliases(outputs, tuple([None if stays else host for stays, host in zip(kept, hosts)]))
+        for result, handle in written.items():
+            self.builder.write_in_place(handle, self.builder.residents.written[result])
         output = self.builder.main.output(tuple([stays[0] if stays else host for stays, host in zip(kept, made)]))
         if any(kept):
             annotate(output, kept=[stays and stays[1] for stays in kept])
@@ -368,12 +393,25 @@ class _Lowering:
         known = [ours if _is_generator_state(ours) else item for ours, item in zip(outputs, captured)]
         annotate(output, vals=[item.meta.get("val") if isinstance(item, torch.fx.Node) else item for item in known])
 
-    def _kept(self, values: Sequence[Any]) -> list[Any]:
+    def _new_values(self, values: Sequence[Any]) -> dict[int, Handle]:
+        """Results that are written into the memory of inputs, by index."""
+        found: dict[int, Handle] = {}
+        for result, number in self.builder.residents.written.items():
+            handle = self.builder.new_values_of(values[result], number) if isinstance(values[result], Value) else None
+            if handle is not None:
+                found[result] = handle
+        return found
+
+    def _kept(self, values: Sequence[Any], written: Collection[int]) -> list[Any]:
         """Results that stay on the device as distinct tensors, each with how it is stored; None for the others."""
         seen: set[torch.fx.Node] = set()
         found: list[Any] = []
-        for value in values:
-            kept = self.builder.kept(value) if isinstance(value, Value) else None
+        for number, value in enumerate(values):
+            if number in written:
+                found.append((None, Written.IN_PLACE))
+                continue
+            stays = isinstance(value, Value) and self.builder.residents.stays(number)
+            kept = self.builder.kept(value) if stays else None
             if kept is not None and kept[0] in seen:
                 kept = self.builder.ttnn.clone(Handle(kept[0], SPEC[kept[0]])).node, kept[1]
             if kept is not None:

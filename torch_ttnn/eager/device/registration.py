@@ -46,6 +46,8 @@ def _register() -> None:
     keys = torch._C._dispatch_tls_local_include_set(), torch._C._dispatch_tls_local_exclude_set()
     _initial_keys.extend(keys)
     set_up(NAME, backend_module=device_module)
+    # `torch.tensor(..., device="ttnn")` makes a tensor of the CPU and moves it: a fake mode sees both steps.
+    torch._C._set_only_lift_cpu_tensors(True)
     library = torch.library.Library("aten", "IMPL")
     for key, names in (("PrivateUse1", OF_DEVICE), ("AutogradPrivateUse1", OF_AUTOGRAD)):
         for name in names:

@@ -77,8 +77,8 @@ def require_shapes(q: Spec, k: Spec, v: Spec, causal: bool, mla_width: int | Non
 
 
 def require_mask(mask: Spec, q: Spec, k: Spec, causal: bool, window: int) -> None:
-    require(not causal, "a mask and is_causal exclude one another")
-    require(not window, "a mask and sliding_window_size exclude one another")
+    require(not causal, "a mask and is_causal exclude each other")
+    require(not window, "a mask and sliding_window_size exclude each other")
     require(mask.on_device, "the mask must be on a device")
     require(mask.is_tile, f"the mask must be in TILE layout, it is in {mask.layout}")
     require(mask.dtype in FLOATS, f"the mask must be BFLOAT16, BFLOAT8_B or BFLOAT4_B, not {mask.dtype}")
@@ -110,9 +110,9 @@ def require_sink(sink: Spec, heads: int) -> None:
 
 
 def require_windows(windows: Spec, *, mask: Spec | None, window: int, sink: Spec | None) -> None:
-    require(mask is None, "cu_window_seqlens and attn_mask exclude one another")
-    require(not window, "cu_window_seqlens and sliding_window_size exclude one another")
-    require(sink is None, "cu_window_seqlens and attention_sink exclude one another")
+    require(mask is None, "cu_window_seqlens and attn_mask exclude each other")
+    require(not window, "cu_window_seqlens and sliding_window_size exclude each other")
+    require(sink is None, "cu_window_seqlens and attention_sink exclude each other")
     require(windows.on_device, "cu_window_seqlens must be on a device")
     require(windows.dtype in INDICES, f"cu_window_seqlens must be INT32 or UINT32, not {windows.dtype}")
     require(windows.layout is Layout.ROW_MAJOR, "cu_window_seqlens must be in ROW_MAJOR layout")

@@ -101,7 +101,7 @@ def require_operands(q: Spec, k: Spec, v: Spec | None, settings: Settings) -> No
 def require_mask(mask: Spec | None, q: Spec, k: Spec, settings: Settings) -> None:
     if mask is None:
         return
-    require(not settings.is_causal, "a mask and is_causal exclude one another")
+    require(not settings.is_causal, "a mask and is_causal exclude each other")
     require(mask.on_device, "the mask must be on a device")
     padded, chunk = mask.padded_shape, settings.chunk
     require(len(padded) == 4, f"the mask must have rank 4, its shape is {list(mask.shape)}")
@@ -144,7 +144,7 @@ def require_paged(q: Spec, k: Spec, v: Spec, table: Spec, positions: Spec | None
     require(k.padded_shape[2] == v.padded_shape[2], "blocks of keys and of values differ")
     geometry = settings.geometry
     if settings.mla_width is not None:
-        require(not is_active(geometry), "latent values and a cache geometry exclude one another")
+        require(not is_active(geometry), "latent values and a cache geometry exclude each other")
     elif is_active(geometry):
         require_same_geometry(geometry, k, v, q.padded_shape[3])
     else:
@@ -172,7 +172,7 @@ def require_candidates(q: Spec, k: Spec, settings: Settings) -> None:
     require(settings.is_causal, "spec_multi_pos_tiles needs is_causal")
     require(not q.is_sharded, "spec_multi_pos_tiles needs a query that is not sharded")
     require(q.dtype is DataType.BFLOAT16, f"spec_multi_pos_tiles needs a BFLOAT16 query, not {q.dtype}")
-    require(not settings.window, "spec_multi_pos_tiles and sliding_window_size exclude one another")
+    require(not settings.window, "spec_multi_pos_tiles and sliding_window_size exclude each other")
     groups = k.padded_shape[1]
     require(groups == 1, f"spec_multi_pos_tiles needs one head of keys, there are {groups}")
     rows = q.padded_shape[2]
@@ -186,7 +186,7 @@ def require_unpaged(q: Spec, k: Spec, v: Spec, settings: Settings) -> None:
         wanted = 1 if settings.share_cache else users
         require(spec.padded_shape[0] == wanted, f"{name} of {spec.padded_shape[0]} users, {wanted} are needed")
     require(q.padded_shape[0] == 1, f"dimension 0 of the query must be 1, not {q.padded_shape[0]}")
-    require(k.padded_shape[-2] == v.padded_shape[-2], "there are not as many keys as values")
+    require(k.padded_shape[-2] == v.padded_shape[-2], "there must be as many keys as values")
     length = k.padded_shape[2]
     require(length % settings.chunk == 0, f"{length} keys do not divide into chunks of {settings.chunk}")
     width = q.padded_shape[-1]

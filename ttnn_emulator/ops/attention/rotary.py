@@ -186,7 +186,7 @@ def _require_rotary_shards(spec: Spec, config: MemoryConfig, *, even: bool) -> N
     shards = spec.shard_spec
     if not even:
         return
-    require(shards is not None, "the input lacks two-dimensional shards")
+    require(shards is not None, "the input has no two-dimensional shards")
     assert shards is not None
     require(shards.shape[1] == spec.padded_shape[-1], f"shards are {shards.shape[1]} wide, the input is wider")
     height = spec.physical_shape[0]

@@ -66,7 +66,7 @@ def rotary_embedding_llama(
     width = spec.shape[-1]
     _require_head(width, setting)
     require(width <= WIDEST_HEAD, f"heads of {width} columns are wider than {WIDEST_HEAD}")
-    require(_layout_of(spec) is config.memory_layout, f"the output must lie as the input, not in {config.brief()}")
+    require(_layout_of(spec) is config.memory_layout, f"the output must have the input's layout, not {config.brief()}")
     require(cos.shape == sin.shape, f"cos has shape {list(cos.shape)}, sin {list(sin.shape)}")
     check, prepare = (_require_decode, _for_users) if is_decode_mode else (_require_prefill, _for_positions)
     check(spec, cos, sin, trans_mat)
@@ -114,7 +114,7 @@ def _require_prefill(spec: Spec, cos: Spec, sin: Spec, matrix: Spec) -> None:
 
 
 def _require_shards(shards: ShardSpec | None, shape: tuple[int, int], name: str) -> None:
-    require(shards is not None, f"{name} lacks two-dimensional shards")
+    require(shards is not None, f"{name} has no two-dimensional shards")
     assert shards is not None
     require(shards.shape == shape, f"shards of {name} must be {list(shape)}, not {list(shards.shape)}")
 

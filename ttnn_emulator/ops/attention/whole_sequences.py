@@ -100,7 +100,7 @@ def prefill(
     block_map: Spec | None = None,
 ) -> Plan:
     """Whole sequences against whole sequences, or against a paged cache."""
-    # Latent values that are given are not looked at.
+    # Latent values are ignored if they are passed.
     values = k if v is None or settings.mla_width is not None else v
     operands = {"the query": q, "the key": k, "the value": values}
     checks.require_operands(operands)
@@ -154,7 +154,7 @@ def _require_chunked(q: Spec, k: Spec, v: Spec, table: Spec, start: Spec | None,
     checks.require_page_table(table, q.shape[0])
     geometry, heads, block = settings.geometry, k.shape[1], k.shape[2]
     if checks.is_active(geometry):
-        require(settings.mla_width is None, "latent values and a cache geometry exclude one another")
+        require(settings.mla_width is None, "latent values and a cache geometry exclude each other")
         require(block == v.shape[2], f"blocks of keys have {block} rows, of values {v.shape[2]}")
         checks.require_same_geometry(geometry, k, v, q.shape[3])
         heads, block = geometry.num_kv_heads, geometry.block_size
@@ -180,7 +180,7 @@ def _fault_of_values(q: Spec, k: Spec, v: Spec) -> str:
     if not v.is_tile or v.dtype not in checks.FLOATS:
         return f"values of {v.brief()} are read as tiles of floats"
     if v.rank != 4 or v.shape[0] != q.shape[0] or v.shape[2] != k.shape[2] or q.shape[1] % v.shape[1]:
-        return f"values of shape {list(v.shape)} do not go with keys of shape {list(k.shape)}"
+        return f"values of shape {list(v.shape)} do not match keys of shape {list(k.shape)}"
     return "" if v.shape[3] % TILE == 0 else f"values of width {v.shape[3]} are not whole tiles"
 
 

@@ -50,7 +50,7 @@ def relu(g: Tensor, x: Tensor, **m: Any) -> Tensor:
 
 @gradient("relu6")
 def relu6(g: Tensor, x: Tensor, **m: Any) -> Tensor:
-    """g where x lies between 0 and 6."""
+    """g where x is between 0 and 6."""
     return ttnn.where(both(ttnn.gtz(x, **m), ttnn.lt(x, 6.0, **m), **m), g, 0.0, **m)
 
 
@@ -212,7 +212,7 @@ def clamp_bw(
     *,
     memory_config: MemoryConfig | None = None,
 ) -> list:
-    """g where x lies between two numbers, or between the elements of two tensors."""
+    """g where x is between two numbers, or between the elements of two tensors."""
     require(min is not None or max is not None, "one of min and max must be given")
     if min is None or max is None:
         m = {"memory_config": memory_config}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ttnn_emulator.errors import SignatureError
@@ -111,7 +111,7 @@ def angle_bw(grad_tensor: Tensor, input_tensor: ComplexTensor, *, memory_config:
 
 @composite("ttnn.polar_bw")
 def polar_bw(grad_tensor: ComplexTensor, input_tensor: ComplexTensor, *, memory_config: MemoryConfig) -> list:
-    """The real parts of conj(g) z ÷ |z| and of conj(g) z i, for z of magnitude and angle as given."""
+    """The real parts of conj(g) z ÷ |z| and of conj(g) z i, for the z of this magnitude and angle."""
     m, g = {"memory_config": memory_config}, grad_tensor
     z = from_polar(input_tensor, **m)
     size = magnitude(z, **m)
@@ -128,10 +128,22 @@ def polar_bw(grad_tensor: ComplexTensor, input_tensor: ComplexTensor, *, memory_
 # -- arithmetic -------------------------------------------------------------------------------------------------------
 
 
-def _passed_on(grad: Tensor, operand: Either | None, into: Tensor | None, memory_config: MemoryConfig | None) -> list:
-    """The gradient of a sum with a number: that of the result."""
-    assert isinstance(operand, Tensor)
-    return [copied(grad, prepared(into, operand, memory_config))]
+def _of_real_operands(
+    gradients: Callable[..., list],
+    grad: Tensor,
+    pair: tuple[Tensor | None, Tensor | None],
+    operand: Either | None,
+    required: Sequence[bool],
+    memory_config: MemoryConfig | None,
+    grads: tuple[Tensor | None, Tensor | None],
+) -> list:
+    """The gradients of two tensors, or of one `operand` and a number, which is the gradient of the result."""
+    first, second = pair
+    if second is None:
+        assert isinstance(operand, Tensor)
+        return [copied(grad, prepared(grads[0], operand, memory_config))]
+    assert first is not None
+    return gradients(grad, (first, second), 1.0, required, memory_config, grads)
 
 
 @composite("ttnn.add_bw")
@@ -154,11 +166,9 @@ def add_bw(
         m = {"memory_config": memory_config}
         parts = (ttnn.multiply(part, alpha, **m) for part in (grad_tensor.real, grad_tensor.imag))
         return [grad_tensor, ComplexTensor(*parts)]
-    if other_tensor is None:
-        return _passed_on(grad_tensor, input_tensor_a, input_grad, memory_config)
-    assert input_tensor is not None
-    inputs, grads = (input_tensor, other_tensor), (input_grad, other_grad)
-    return sum_gradients(grad_tensor, inputs, 1.0, are_required_outputs, memory_config, grads)
+    pair, grads = (input_tensor, other_tensor), (input_grad, other_grad)
+    settings = (are_required_outputs, memory_config, grads)
+    return _of_real_operands(sum_gradients, grad_tensor, pair, input_tensor_a, *settings)
 
 
 @composite("ttnn.sub_bw")
@@ -181,11 +191,9 @@ def sub_bw(
         functions = (function("NEG"), function("MUL_UNARY_SFPU", alpha))
         parts = (chain(part, *functions, memory_config=memory_config) for part in (grad_tensor.real, grad_tensor.imag))
         return [grad_tensor, ComplexTensor(*parts)]
-    if other_tensor is None:
-        return _passed_on(grad_tensor, input_tensor_a, input_grad, memory_config)
-    assert input_tensor is not None
-    inputs, grads = (input_tensor, other_tensor), (input_grad, other_grad)
-    return difference_gradients(grad_tensor, inputs, 1.0, are_required_outputs, memory_config, grads)
+    pair, grads = (input_tensor, other_tensor), (input_grad, other_grad)
+    settings = (are_required_outputs, memory_config, grads)
+    return _of_real_operands(difference_gradients, grad_tensor, pair, input_tensor_a, *settings)
 
 
 @composite("ttnn.mul_bw")

@@ -56,7 +56,7 @@ def gradient_plan(
         out = input_grad
     else:
         config = memory_of(memory_config, input_tensor)
-        require(not (config.is_sharded() and lacks_shards(config)), f"{config.brief()} names no shards")
+        require(not (config.is_sharded() and lacks_shards(config)), f"{config.brief()} has no shard spec")
         out = padded_spec(
             input_tensor.shape, input_tensor.padded_shape, input_tensor.dtype, input_tensor.layout, config
         )

@@ -52,10 +52,10 @@ def gradients_of_product(
     for factor, given in zip(inputs, grads):
         _broadcast_axes(factor.shape, grad.shape)
         if given is not None:
-            require(given.dtype is factor.dtype, f"a gradient of {factor.dtype} does not go into {given.dtype}")
+            require(given.dtype is factor.dtype, f"a gradient of {factor.dtype} does not fit into {given.dtype}")
             require(
                 tuple(given.shape) == tuple(factor.shape) and tuple(given.padded_shape) == tuple(factor.padded_shape),
-                f"a gradient of shape {list(factor.shape)} does not go into shape {list(given.shape)}",
+                f"a gradient of shape {list(factor.shape)} does not fit into shape {list(given.shape)}",
             )
     if _in_one_pass(grad, inputs, required, memory_config, grads):
         config = memory_config if memory_config is not None else inputs[0].memory_config()

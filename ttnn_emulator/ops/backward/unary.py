@@ -28,7 +28,7 @@ def _zeros(like: Tensor, *, memory_config: MemoryConfig | None = None, into: Ten
 
 def require_placed(given: Tensor | None) -> None:
     """A preallocated gradient must be on the device."""
-    require(given is None or given.device() is not None, "the tensor given for the gradient is on the host")
+    require(given is None or given.device() is not None, "the tensor passed for the gradient is on the host")
 
 
 @gradient("trunc", "sign", "fill_zero", "floor", "round", "ceil")

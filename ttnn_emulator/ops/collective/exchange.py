@@ -63,7 +63,7 @@ def require_links(num_links: int | None, device: MeshDevice | None) -> None:
 
 
 def is_line(device: MeshDevice) -> bool:
-    """Whether all chips lie along one axis of the mesh."""
+    """Whether all chips are along one axis of the mesh."""
     return sum(size > 1 for size in device.shape) <= 1
 
 

@@ -60,7 +60,7 @@ def prepare_conv3d_weights(
     if groups > 1:
         weight = _spread_groups(weight, groups)
     if not weight._spec.on_device:
-        require(device is not None, "weights on the host need a device to go to")
+        require(device is not None, "weights on the host need a device")
         weight = ttnn.to_device(weight, device)
     weight = ttnn.permute(weight, (2, 3, 4, 1, 0))
     missing = -weight._spec.shape[3] % alignment
@@ -170,7 +170,7 @@ def conv3d(
     weight = weight_tensor
     if weight._spec.rank == 5:
         require(not weight._spec.on_device, "weights that are not prepared must be on the host")
-        require(device is not None, "weights that are not prepared need a device to go to")
+        require(device is not None, "weights that are not prepared need a device")
         weight = prepare_conv3d_weights(
             weight_tensor=weight, groups=groups, C_in_block=block, alignment=alignment, device=device
         )

@@ -138,7 +138,7 @@ def plan_convolution(
         return Outcome(run.output, run, run.problem, run.stages)
     require(
         not settings.override_output_sharding_config,
-        "override_output_sharding_config does not go with an input that is sliced in DRAM",
+        "override_output_sharding_config does not support an input that is sliced in DRAM",
     )
     fold = None
     folding = folds(settings, problem.window, x.memory_config, in_rows=not x.is_tile)
@@ -189,7 +189,7 @@ def plan_slices(
         if window in runs:
             continue
         config = op.input_memory_config(start, end)
-        piece = _piece(x.dtype, part, config)
+        piece = sharding.slice_in_l1(x.dtype, part.window, part.in_channels, config)
         part = replace(part, layout=Layout.ROW_MAJOR, in_dtype=piece.dtype)
         if inner.shard_layout is None:
             inner = inner.with_(shard_layout=config.memory_layout)
@@ -200,15 +200,3 @@ def plan_slices(
     output = Spec.of((1, 1, problem.window.rows, problem.out_channels), problem.out_dtype, settings.output_layout)
     slices = tuple([(run, counts[window]) for window, run in runs.items()])
     return Outcome(output, first, problem, slices=slices)
-
-
-def _piece(dtype: DataType, part: Problem, config: MemoryConfig) -> Spec:
-    """A slice of the input in L1: row-major, padded to its shards."""
-    assert config.shard_spec is not None
-    rows, channels = part.window.batch * part.window.size[0] * part.window.size[1], part.in_channels
-    if config.memory_layout is sharding.HEIGHT:
-        channels = config.shard_spec.shape[1]
-    elif config.memory_layout is sharding.WIDTH:
-        rows = config.shard_spec.shape[0]
-    dtype = DataType.BFLOAT16 if dtype is DataType.BFLOAT8_B else dtype
-    return Spec.of((1, 1, rows, channels), dtype, Layout.ROW_MAJOR, config)

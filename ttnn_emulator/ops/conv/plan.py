@@ -442,7 +442,7 @@ def _splits(run: Run, placed: Placed, channels: int) -> bool:
 def _require_reuse(run: Run, placed: Placed, channels: int) -> None:
     """Conditions of activation reuse between adjacent output rows."""
     window = run.problem.window
-    require(placed.inputs.scheme is not BLOCK, "activation reuse does not go with block sharding")
+    require(placed.inputs.scheme is not BLOCK, "activation reuse does not support block sharding")
     require(
         window.dilation == (1, 1) and (window.transposed or window.stride == (1, 1)),
         f"activation reuse needs a stride and a dilation of 1, not {list(window.stride)} and {list(window.dilation)}",
@@ -485,7 +485,7 @@ def _require_weights_fit(run: Run, placed: Placed) -> None:
     problem, blocks = run.problem, run.blocks
     rows, columns = run.weight.padded_shape[-2:]
     require(
-        problem.out_channels <= columns, f"prepared weights of {columns} columns lack some of {problem.out_channels}"
+        problem.out_channels <= columns, f"prepared weights of {columns} columns are fewer than {problem.out_channels}"
     )
     shape = run.weight.shape
     require(len(shape) == 4 and shape[:2] == (1, 1), f"prepared weights are a matrix, not of shape {list(shape)}")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ttnn_emulator.enums import BufferType, Layout, ShardOrientation, TensorMemoryLayout
+from ttnn_emulator.enums import BufferType, DataType, Layout, ShardOrientation, TensorMemoryLayout
 from ttnn_emulator.errors import InvalidArgument, require
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
-from ttnn_emulator.ops.conv.sliding_window import TILE
+from ttnn_emulator.ops.conv.sliding_window import TILE, Window
 from ttnn_emulator.tensors.memory_config import MemoryConfig, ShardSpec
 from ttnn_emulator.tensors.shapes import div_up, round_up
+from ttnn_emulator.tensors.spec import Spec
 
 HEIGHT = TensorMemoryLayout.HEIGHT_SHARDED
 WIDTH = TensorMemoryLayout.WIDTH_SHARDED
@@ -194,3 +195,15 @@ def input_memory_config(
     alignment = channel_alignment(scheme, layout, sliced=sliced, as_matmul=as_matmul)
     step = 1 if scheme is WIDTH and layout is Layout.ROW_MAJOR else TILE
     return cores.memory_config(round_up(rows, cores.rows * step), round_up(channels, cores.channels * alignment), step)
+
+
+def slice_in_l1(dtype: DataType, window: Window, channels: int, config: MemoryConfig) -> Spec:
+    """A slice of an operation's input in L1: row-major, padded to its shards."""
+    assert config.shard_spec is not None
+    rows = window.batch * window.size[0] * window.size[1]
+    if config.memory_layout is HEIGHT:
+        channels = config.shard_spec.shape[1]
+    elif config.memory_layout is WIDTH:
+        rows = config.shard_spec.shape[0]
+    dtype = DataType.BFLOAT16 if dtype is DataType.BFLOAT8_B else dtype
+    return Spec.of((1, 1, rows, channels), dtype, Layout.ROW_MAJOR, config)

@@ -36,7 +36,7 @@ def filled(spec: Spec, value: Number, into: tuple[str, ...] = ()) -> Plan:
 
 def host_number(value: Number, dtype: DataType) -> Number:
     """A Python number as the host code stores it in `dtype`."""
-    require(dtype is not DataType.FP8_E4M3, "fp8_e4m3 is not made by filling a tensor")
+    require(dtype is not DataType.FP8_E4M3, "a tensor cannot be filled with fp8_e4m3")
     if isinstance(value, int) and dtype in INTEGER_RANGE:
         wrapped = torch.tensor([((value + 2**31) % 2**32) - 2**31])
         return carriers.host_convert(wrapped, dtype).item()
@@ -120,7 +120,7 @@ def full(
     memory_config: MemoryConfig | None = None,
     optional_tensor: Spec | None = None,
 ) -> Plan:
-    """A tensor of one value, or that value written over a given tensor."""
+    """A tensor of one value, or that value written over an existing tensor."""
     return _full(shape, fill_value, dtype, layout, device is not None, memory_config, optional_tensor)
 
 
@@ -231,7 +231,7 @@ def arange(
     layout: Layout = Layout.ROW_MAJOR,
 ) -> Plan:
     """start, start + step, … up to end, exclusive."""
-    require(dtype in RANGE_DTYPES, f"no ranges of {dtype} are made")
+    require(dtype in RANGE_DTYPES, f"ranges of {dtype} are not supported")
     require(step != 0, "step must not be 0")
     require((end - start) * step >= 0, f"a step of {step} does not lead from {start} to {end}")
     values = torch.arange(start, end, step, dtype=torch.int64)

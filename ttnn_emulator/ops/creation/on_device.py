@@ -85,7 +85,7 @@ def moreh_arange(
     """start, start + step, … up to end, exclusive, on the device; in TILE layout one row of tiles."""
     require(step != 0, "step must not be 0")
     require((end - start) * step >= 0, f"a step of {step} does not lead from {start} to {end}")
-    require(dtype in KERNEL_FILLED, f"no ranges of {dtype} are made")
+    require(dtype in KERNEL_FILLED, f"ranges of {dtype} are not supported")
     count = math.ceil((end - start) / step)
     if output is not None:
         require(dtype is output.dtype, f"the output is {output.dtype}, not {dtype}")

@@ -49,7 +49,7 @@ def _inclusive_range(low: float, high: float, dtype: DataType) -> tuple[float, f
     require(low < high, f"the range [{low}, {high}) is empty")
     step = 0x10000 if dtype is DataType.BFLOAT16 else 1
     first, final = _at_least(low, step), _below(high, step)
-    require(first <= final, f"no {dtype} lies in [{low}, {high})")
+    require(first <= final, f"no {dtype} is in [{low}, {high})")
     width = final - first
     require(width <= LARGEST, f"the range [{low}, {high}) is too wide for float32")
     require(width == 0 or width >= SMALLEST, f"the range [{low}, {high}) is too narrow for the vector unit")
@@ -113,7 +113,7 @@ def rand(
 ) -> Plan:
     """Values uniformly distributed over [low, high)."""
     require(seed >= 0, f"a seed of {seed} is negative")
-    require(dtype is not DataType.UINT8, f"no random values of {dtype} are made")
+    require(dtype is not DataType.UINT8, f"random values of {dtype} are not supported")
     made_as = dtype if dtype in GENERATED else DataType.FLOAT32
     bounds = _inclusive_range(low, high, made_as)
     made = Spec.of(tuple(shape), made_as, Layout.TILE, memory_config or DRAM_MEMORY_CONFIG)
@@ -150,7 +150,7 @@ def randn(
 ) -> Plan:
     """Values of the standard normal distribution."""
     require(seed is None or seed >= 0, f"a seed of {seed} is negative")
-    require(dtype in GENERATED, f"only bfloat16 and float32 are made, not {dtype}")
+    require(dtype in GENERATED, f"only bfloat16 and float32 are supported, not {dtype}")
     config = memory_config or DRAM_MEMORY_CONFIG
     made = Spec.of(tuple(shape), dtype, Layout.TILE, config)
     flow = Flow(made, moved=True, programs=(Program("RandnDeviceOperation", made, made),))
@@ -168,7 +168,7 @@ def randn(
 def uniform(input: Spec, from_: float = 0.0, to: float = 1.0, seed: int = 0) -> Plan:
     """Overwrite a tensor with values uniformly distributed over [from, to)."""
     require(seed >= 0, f"a seed of {seed} is negative")
-    require(input.dtype in GENERATED, f"only bfloat16 and float32 are made, not {input.dtype}")
+    require(input.dtype in GENERATED, f"only bfloat16 and float32 are supported, not {input.dtype}")
     bounds = _inclusive_range(from_, to, input.dtype)
     require_on_device(input)
     require_tile(input)

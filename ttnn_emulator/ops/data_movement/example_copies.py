@@ -28,7 +28,7 @@ def _copied(values: torch.Tensor) -> torch.Tensor:
 
 
 def _unknown(values: torch.Tensor) -> torch.Tensor:
-    raise NotEmulated("the example copies tiles of bfloat16 and of block floats; what else becomes is not emulated")
+    raise NotEmulated("the example copies tiles of bfloat16 and block floats; other dtypes are not emulated")
 
 
 @composite("ttnn.composite_example")

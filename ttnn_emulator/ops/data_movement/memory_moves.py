@@ -202,7 +202,7 @@ def assign(
     dtype: DataType | None = None,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """A copy into a given memory config, or over a given tensor."""
+    """A copy into a memory config, or over an existing tensor."""
     if input_a is not None:
         assert input_b is not None
         return copy.function(input_a, input_b)

@@ -78,7 +78,7 @@ def _narrowed_shards(spec: Spec, dim: int, start: int, length: int) -> MemoryCon
     inside = first % extent + count <= extent and (not by_width or shards.shape[0] == page[0])
     require(
         inside or (first % extent == 0 and count % extent == 0),
-        f"{count} from {first} on are neither whole shards of {extent} nor lie within one",
+        f"{count} from {first} on are neither whole shards of {extent} nor within one",
     )
     new = list(shards.shape)
     offset = 0  # pages into each shard
@@ -148,7 +148,7 @@ def padded_slice(
         len(padded_slice_start) == len(padded_slice_end) == len(steps) == 4, "starts, ends and steps must be 4 each"
     )
     require(all(step == 1 for step in steps), f"steps must be 1, not {list(steps)}")
-    require(memory_config.is_sharded(), "the output must be sharded; ttnn.slice gives interleaved ones")
+    require(memory_config.is_sharded(), "the output must be sharded; ttnn.slice returns interleaved ones")
     require(not spec.is_sharded, "the input must not be sharded")
     shards = memory_config.shard_spec
     require(shards is not None, "the memory config needs a shard spec")
@@ -158,7 +158,7 @@ def padded_slice(
     whole = not any(padded_slice_start) and tuple(padded_slice_end) == spec.shape
     if whole and shards.shape[1] == spec.padded_shape[3] and not spec.is_tile:
         return ttnn.to_memory_config(input_tensor, memory_config)
-    require(all(end >= begin for begin, end in zip(begins, ends)), f"ends {ends} must not lie before starts {begins}")
+    require(all(end >= begin for begin, end in zip(begins, ends)), f"ends {ends} must not be before starts {begins}")
     sizes = [end - begin for begin, end in zip(begins, ends)]
     if 0 in sizes:
         return ttnn.empty(sizes, spec.dtype, spec.layout, input_tensor._device, memory_config)
@@ -215,14 +215,14 @@ def cut_pixels(
 def slice_write(
     input_tensor: Tensor, output_tensor: Tensor, start: Sequence[int], end: Sequence[int], step: Sequence[int]
 ) -> Tensor:
-    """Write the input over a slice of the output; gives the output back."""
+    """Write the input over a slice of the output; returns the output."""
     spec, target = input_tensor._spec, output_tensor._spec
     plain = all(size == 1 for size in step)
     by_rows = (spec.is_tile or target.is_tile) and not spec.is_sharded and not (target.is_sharded and not plain)
     source = ttnn.to_layout(input_tensor, Layout.ROW_MAJOR) if by_rows and spec.is_tile else input_tensor
     require(not target.is_sharded, "the output must not be sharded")
     require(all(size > 0 for size in step), f"steps {list(step)} must be positive")
-    require(all(b <= e for b, e in zip(start, end)), f"ends {list(end)} must not lie before starts {list(start)}")
+    require(all(b <= e for b, e in zip(start, end)), f"ends {list(end)} must not be before starts {list(start)}")
     require(len(start) == len(end) == len(step), "starts, ends and steps must be of one length")
     sizes = [div_up(e - b, s) for b, e, s in zip(start, end, step)]
     if 0 in sizes:

@@ -110,7 +110,7 @@ class _Slicing:
             require(plain or spec.dtype is not DataType.BFLOAT8_B, "a slice with steps is not supported for bfloat8_b")
             source = ttnn.to_layout(source, Layout.ROW_MAJOR, memory_config=self.requested)
         for begin, end in zip(first, last):
-            require(end >= begin, f"end {end} must not lie before start {begin}")
+            require(end >= begin, f"end {end} must not be before start {begin}")
         if 0 in sizes:
             return self._empty(sizes)
         whole = last if by_rows else [*last[:-2], *(round_up(max(end, 1), TILE_SIZE) for end in last[-2:])]
@@ -314,7 +314,7 @@ def _slice_by_tensors(
     require(spec.on_device, "the input tensor must be on a device")
     if not spec.is_tile or (steps is not None and any(step != 1 for step in steps)):
         return None
-    require(dim is not None and parts is not None, "slice_dim and num_devices must be given with starts in a tensor")
+    require(dim is not None and parts is not None, "slice_dim and num_devices must be passed with starts in a tensor")
     require(starts._spec.on_device and ends._spec.on_device, "starts and ends must be on the device")
     memory = output._spec.memory_config if output is not None else memory_config or spec.memory_config
     return cut_part(source, starts, dim, parts, memory, output)
@@ -329,7 +329,7 @@ def cut_part(
     memory_config: MemoryConfig,
     output_tensor: Spec | None = None,
 ) -> Plan:
-    """The slice kernel that reads its start from a tensor; the size of its output is fixed beforehand."""
+    """The slice kernel that reads its start from a tensor; the size of its output is fixed when it is planned."""
     spec, rank = input_tensor, input_tensor.rank
     require(len(spec.padded_shape) == rank, f"a tensor of padded shape {list(spec.padded_shape)} cannot be sliced")
     require(0 <= dim < rank, f"slice_dim {dim} must be less than the rank {rank}")
@@ -352,7 +352,7 @@ def cut_part(
         index = tuple(slice(begin, begin + size) for begin, size in zip(first, sizes))
         part = values[index]
         if part.shape != sizes:
-            raise ChipFault(f"starts {first} reach beyond the tensor: the kernel reads whatever lies there")
+            raise ChipFault(f"starts {first} reach beyond the tensor: the kernel reads whatever is there")
         return part.contiguous()
 
     reads = ("input_tensor", "starts")

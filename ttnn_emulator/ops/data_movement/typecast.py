@@ -83,7 +83,7 @@ def typecast(
     if output_tensor is not None:
         require(target is output_tensor.dtype, f"the output is {output_tensor.dtype}, not {target}")
     if not input_tensor.on_device:
-        require(output_tensor is None, "a host tensor is not cast into a given output")
+        require(output_tensor is None, "a host tensor is not cast into an existing output")
         require(sub_core_grids is None, "sub_core_grids is for tensors on a device")
         return host_cast_plan(input_tensor, target, "input_tensor")
     require(

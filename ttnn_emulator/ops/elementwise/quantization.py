@@ -148,8 +148,8 @@ def quantize(
     source = _as(input_tensor, DataType.BFLOAT16) if input_tensor.dtype in BLOCK_FLOAT_DTYPES else input_tensor
     target = _output_dtype(dtype, output_tensor, INT32)
     require(source.dtype in FLOAT_DTYPES, f"quantize takes floats, not {source.dtype}")
-    require(target in QUANTIZED, f"quantize gives int32 or uint8, not {target}")
-    require(axis is None or target is not UINT8, "quantize a channel gives no uint8")
+    require(target in QUANTIZED, f"quantize returns int32 or uint8, not {target}")
+    require(axis is None or target is not UINT8, "quantizing per channel does not support uint8")
     shape = tuple(source.shape)
     _check(shape, scale, zero_point, axis)
     scale = _along(scale, shape, axis, DataType.FLOAT32)
@@ -183,7 +183,7 @@ def dequantize(
     """(x - zero_point) × scale."""
     target = _output_dtype(dtype, output_tensor, DataType.BFLOAT16)
     require(input_tensor.dtype in QUANTIZED, f"dequantize takes int32 or uint8, not {input_tensor.dtype}")
-    require(target in DEQUANTIZED, f"dequantize gives float32 or bfloat16, not {target}")
+    require(target in DEQUANTIZED, f"dequantize returns float32 or bfloat16, not {target}")
     shape = tuple(input_tensor.shape)
     _check(shape, scale, zero_point, axis)
     scale = _along(scale, shape, axis, DataType.FLOAT32)
@@ -213,8 +213,8 @@ def requantize(
     """From one scale and zero point to another."""
     target = _output_dtype(dtype, output_tensor, INT32)
     require(input_tensor.dtype in QUANTIZED, f"requantize takes int32 or uint8, not {input_tensor.dtype}")
-    require(target in QUANTIZED, f"requantize gives int32 or uint8, not {target}")
-    require(axis is None or target is not UINT8, "requantize a channel gives no uint8")
+    require(target in QUANTIZED, f"requantize returns int32 or uint8, not {target}")
+    require(axis is None or target is not UINT8, "requantizing per channel does not support uint8")
     parameters = (in_scale, in_zero_point, out_scale, out_zero_point)
     if axis is not None and all(map(_is_tensor, parameters)):
         return _requantize_channels(input_tensor, parameters, axis, target, memory_config, output_tensor)

@@ -130,7 +130,7 @@ def _where_of_tensors(
     condition: Spec, chosen: Spec, other: Spec, cast: Any, memory_config: Any, output: Spec | None
 ) -> Plan:
     shapes = [spec.shape for spec in (condition, chosen, other)]
-    require(broadcasts(*shapes), f"shapes {[list(shape) for shape in shapes]} broadcast in no way that where knows")
+    require(broadcasts(*shapes), f"shapes {[list(shape) for shape in shapes]} do not broadcast as where supports it")
     dtype = output.dtype if output is not None else chosen.dtype
     out = ternary_output((condition, chosen, other), dtype, memory_config, output)
     select = elementwise_ternary.prepare_where(condition.dtype, out.dtype)
@@ -287,7 +287,7 @@ def addcdiv(
 ) -> Any:
     """a + value × b ÷ c."""
     tensors = (input_a, input_b, input_c)
-    require(any(tensor.dtype is not INT32 for tensor in tensors), "addcdiv takes no int32")
+    require(any(tensor.dtype is not INT32 for tensor in tensors), "addcdiv does not support int32")
     blocks = any(tensor.dtype in BLOCK_FLOAT_DTYPES for tensor in tensors)
     if not blocks and broadcasts(*(tuple(tensor.shape) for tensor in tensors)):
         return joined(*tensors, "ADDCDIV", 0.0, 0.0, float(as_number(value)), memory_config, output_tensor)
@@ -314,7 +314,7 @@ def lerp(
     number = isinstance(weight, int | float)
     tensors = (input, end) if number else (input, end, weight)
     for tensor in tensors:
-        require(tensor.dtype is not UINT32, "lerp takes no uint32")
+        require(tensor.dtype is not UINT32, "lerp does not support uint32")
     if _native(*tensors) and any(tensor.dtype is not INT32 for tensor in tensors):
         config = memory_config if memory_config is not None else input.memory_config()
         held = float(weight) if number else 0.0
@@ -354,7 +354,7 @@ def mac(
         numbers = [float(item) if isinstance(item, int | float) else 0.0 for item in (b, c)]
         held = [None if isinstance(item, int | float) else item for item in (b, c)]
         return joined(input_tensor_a, *held, "MAC", *numbers, 0.0, config, output_tensor)
-    require(output_tensor is None, "mac of these shapes or dtypes is a composite and takes no output tensor")
+    require(output_tensor is None, "mac of these shapes or dtypes is a composite and does not support an output tensor")
     options = {"memory_config": memory_config}
     return ttnn.add(ttnn.multiply(input_tensor_a, b, **options), c, **options)
 

@@ -30,7 +30,7 @@ MOST_CORES = 1 << 32  # counts of cores are products of 32 bits
 
 @dataclass(frozen=True)
 class Placement:
-    """The cores of the three groups; those that combine go column by column."""
+    """The cores of the three groups; the combining cores are listed column by column."""
 
     multiplying: tuple[Cell, ...]
     combining: tuple[Cell, ...]

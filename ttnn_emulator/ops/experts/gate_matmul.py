@@ -50,9 +50,9 @@ MATH = MathConfig(MathFidelity.LoFi, fp32_acc=False, approx=True)
 def moe_gate_mm(input_tensor: Spec, *, w_tensor: Spec, output_tensor: Spec, layer_id: int, column_id: int) -> Plan:
     """The 8 best of 256 experts for 32 tokens by sigmoid(input @ weight) + bias, of the 4 best of 8 groups.
 
-    A copy of the input [32, 7168] lies on each of the cores next to the banks of DRAM. In a ring of them, from the
+    A copy of the input [32, 7168] is on each of the cores next to the banks of DRAM. In a ring of them, from the
     highest core to the lowest, every third one multiplies the end of the inner dimension for the two after it. The
-    last one's tile of the output is the result (`numeric.collected`); the others' tiles hold what they worked on:
+    last one's tile of the output is the result (`numeric.collected`); the others' tiles hold intermediate values:
     biased scores of their group, or the partial product of the core after them.
 
     The library's own test is disabled because it hung (issue 44858). The kernels of 0.81.1 no longer increment and set
@@ -125,7 +125,7 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int, ring: list[_Member]) ->
     """The library does not check shapes; the kernels support a single one."""
     height, width = TensorMemoryLayout.HEIGHT_SHARDED, TensorMemoryLayout.WIDTH_SHARDED
     if len(ring) != CORES:
-        return NotEmulated(f"which {CORES} cores of {current_board().name} lie next to banks of DRAM is not known")
+        return NotEmulated(f"which {CORES} cores of {current_board().name} are next to banks of DRAM is not known")
     cores, banks = [each.core for each in ring], [CoreCoord(each.bank, 0) for each in ring]
     for name, spec, layout, least, where in (
         ("input", x, height, (TILE_SIZE, INNER), cores),

@@ -270,7 +270,7 @@ def _misplaced(out: Spec, shards: Any, down: int, across: int) -> ChipFault | No
     if shards.shard_distribution_strategy.name == "GRID_2D":
         size = shards.grid.bounding_box().grid_size()
         if (size.x, size.y) != ((across, down) if row_by_row else (down, across)):
-            return ChipFault("the kernel counts cores one by one, and the shards lie in a larger grid")
+            return ChipFault("the kernel numbers cores consecutively, and the shards are in a larger grid")
     elif not row_by_row and down > 1 and across > 1:
-        return ChipFault("the kernel fills cores by columns with columns of shards, which lie there row by row")
+        return ChipFault("the kernel writes columns of shards to columns of cores, which hold them row by row")
     return None

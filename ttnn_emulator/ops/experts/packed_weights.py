@@ -148,7 +148,7 @@ def add_shared_expert_weights(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Shared experts after the routed ones; each chip of the other axis has a part of their columns.
 
-    What a core of the ring has of them comes first among the columns that it has of a routed expert.
+    A core's columns of the shared experts come before its columns of a routed expert.
     """
     require_unsigned(cluster_axis=cluster_axis)
     cores = _ring(routed_w0)
@@ -166,7 +166,7 @@ def add_shared_expert_weights(
 
 
 def _spread(tensor: Tensor, dim: int, own: Sequence[int], full: Sequence[int]) -> Tensor:
-    """The tiles of every core, and zeros up to as many as it has of a routed expert."""
+    """The tiles of every core, padded with zeros to the number that it has of a routed expert."""
     axis = len(tensor.shape) + dim
     pieces, start = [], 0
     for core, (count, room) in enumerate(zip(own, full, strict=True)):
@@ -210,7 +210,7 @@ def _part(tensor: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def _with_zeros(tensor: Tensor, dim: int, length: int) -> Tensor:
-    """As long as this in one dimension."""
+    """Padded with zeros to this size along one dimension."""
     shape = list(tensor.shape)
     if shape[dim] >= length:
         return tensor

@@ -64,7 +64,7 @@ def moe_routing_remap(
 
     def compute(given: Carriers) -> Carriers:
         if cut:
-            raise ChipFault("the kernel takes all weights for one page, and they lie in several")
+            raise ChipFault("the kernel reads all weights as one page, and they are in several")
         made = []
         for chip, values in enumerate(given):
             index = chip // columns if cluster_axis == 0 else chip % columns
@@ -187,5 +187,5 @@ def _fault(
         return ChipFault(f"weights {list(weights.shape)} are read past their end for {tokens} tokens")
     for spec in (weights, mapping, chosen, *outputs):
         if spec.page_shape[1] != spec.physical_shape[1] and spec.volume:
-            return ChipFault("the kernels take a row for one page, and it lies in several")
+            return ChipFault("the kernels read a row as one page, and it is in several")
     return None

@@ -125,7 +125,7 @@ def _tilizes_in_place(spec: Spec, config: MemoryConfig, tile: Tile, run: Run) ->
     if config.memory_layout is not source.memory_layout or run.subgrid is not None:
         return False
     shards = spec.shard_spec if source.memory_layout is HEIGHT else config.shard_spec
-    require(shards is not None, f"{config.brief()} lacks a shard spec")
+    require(shards is not None, f"{config.brief()} has no shard spec")
     assert shards is not None and spec.shard_spec is not None
     if shards.shape[0] % tile.height or shards.shape[1] % tile.width:
         return False
@@ -240,7 +240,7 @@ def _untilize(flow: Flow, config: MemoryConfig, run: Run) -> Flow:
     require(spec.is_tile, "the tensor is in rows already")
     require(width % TILE_SIZE == 0 and height % TILE_SIZE == 0, f"{height} x {width} does not consist of whole tiles")
     if run.subgrid is not None:
-        require(not spec.is_sharded and not config.is_sharded(), "sub_core_grids does not go with shards")
+        require(not spec.is_sharded and not config.is_sharded(), "sub_core_grids does not support shards")
         require(run.multicore, "sub_core_grids needs use_multicore")
         require(height in (0, spec.tile.height), f"sub_core_grids needs a tensor one tile high, not {height} rows")
     dtype = untilized(spec.dtype)
@@ -264,7 +264,7 @@ def _untilize(flow: Flow, config: MemoryConfig, run: Run) -> Flow:
 def _shard_shape(config: MemoryConfig) -> tuple[int, int]:
     if config.shard_spec is not None:
         return config.shard_spec.extent
-    require(config.nd_shard_spec is not None, f"{config.brief()} lacks a shard spec")
+    require(config.nd_shard_spec is not None, f"{config.brief()} has no shard spec")
     assert config.nd_shard_spec is not None
     shape = tuple(config.nd_shard_spec.shard_shape)
     return last(shape, 2), last(shape)
@@ -287,7 +287,7 @@ def untilize_unpadded_flow(
         return reshape_flow(inner, shape)
     require_on_device(spec)
     require(spec.is_tile, "the tensor is in rows already")
-    require(not spec.is_sharded or run.subgrid is None, "sub_core_grids does not go with shards")
+    require(not spec.is_sharded or run.subgrid is None, "sub_core_grids does not support shards")
     dtype = untilized(spec.dtype)
     target = _unpadded_config(spec, shape, config)
     out = Spec.of(shape, dtype, Layout.ROW_MAJOR, target)
@@ -324,7 +324,7 @@ def _unpadded_config(spec: Spec, shape: Dims, config: MemoryConfig) -> MemoryCon
     source = spec.memory_config
     if not source.is_sharded():
         shards = config.shard_spec
-        require(shards is not None, f"{config.brief()} lacks a shard spec")
+        require(shards is not None, f"{config.brief()} has no shard spec")
         assert shards is not None
         return _divided(config.memory_layout, config, shards, shape, spec)
     if spec.shard_spec is None or config.memory_layout is not source.memory_layout:
@@ -370,7 +370,7 @@ def _require_unpaddable(spec: Spec, shape: Dims, config: MemoryConfig, out: Spec
     if spec.shard_spec is None:
         return
     require(spec.volume == 0 or source.is_l1, f"shards of the input must be in L1, not {source.brief()}")
-    require(config.memory_layout is not ND, "two-dimensional shards do not become n-dimensional ones")
+    require(config.memory_layout is not ND, "two-dimensional shards cannot become n-dimensional ones")
     matrix = last(spec.padded_shape, 2) * last(spec.padded_shape)
     single = spec.volume == 0 or math.prod(spec.padded_shape) // matrix == 1
     same, sharded = config.memory_layout is layout, config.is_sharded()
@@ -379,23 +379,23 @@ def _require_unpaddable(spec: Spec, shape: Dims, config: MemoryConfig, out: Spec
             config.buffer_type is BufferType.L1, f"shards like those of the input must be in L1, not {config.brief()}"
         )
     if layout is HEIGHT:
-        require(same or not sharded, f"{source.brief()} does not become {config.brief()}")
+        require(same or not sharded, f"{source.brief()} cannot become {config.brief()}")
         return
     crosses = sharded and not same
     if crosses:
-        require(config.memory_layout in (WIDTH, BLOCK), f"{source.brief()} does not become {config.brief()}")
-        require(config.shard_spec is not None, f"{config.brief()} lacks a shard spec")
+        require(config.memory_layout in (WIDTH, BLOCK), f"{source.brief()} cannot become {config.brief()}")
+        require(config.shard_spec is not None, f"{config.brief()} has no shard spec")
         assert config.shard_spec is not None
         require(config.shard_spec.shape[1] == spec.shard_spec.shape[1], "both must have shards of the same width")
         across = _columns(spec.shard_spec, layout)
         found = div_up(last(out.padded_shape), config.shard_spec.shape[1])
-        require(across == found, f"{across} shards side by side do not become {found}")
+        require(across == found, f"{across} shards side by side cannot become {found}")
     if layout is BLOCK:
         require(single, "blocks of a batch of matrices are not untilized")
         return
     require(
         all(old == new for old, new in zip(spec.padded_shape[:-2], out.padded_shape[:-2])),
-        f"a batch of {list(spec.padded_shape[:-2])} does not become {list(out.padded_shape[:-2])}",
+        f"a batch of {list(spec.padded_shape[:-2])} cannot become {list(out.padded_shape[:-2])}",
     )
     old, new = last(spec.padded_shape), last(out.padded_shape)
     if same:

@@ -76,7 +76,7 @@ def sharding_problem(spec: Spec, config: MemoryConfig, dtype: DataType, output: 
         return "the target must be sharded"
     if resolved.memory_layout is BLOCK and resolved.buffer_type is not BufferType.L1:
         return NO_DRAM_BLOCKS
-    require(resolved.shard_spec is not None, f"{resolved.brief()} lacks a shard spec")
+    require(resolved.shard_spec is not None, f"{resolved.brief()} has no shard spec")
     assert resolved.shard_spec is not None
     if not spec.is_tile and resolved.shard_spec.shape[1] * ROW_MAJOR_BYTES[spec.dtype] % L1_PAGE:
         return f"rows of a shard of width {resolved.shard_spec.shape[1]} must be whole 16 B"
@@ -136,7 +136,7 @@ def _unaligned_rows(spec: Spec, config: MemoryConfig) -> str | None:
     if restrides or (source.is_dram and config.is_dram):
         return None
     shards = config.shard_spec or config.nd_shard_spec
-    require(shards is not None, f"{config.brief()} lacks a shard spec")
+    require(shards is not None, f"{config.brief()} has no shard spec")
     width = config.shard_spec.shape[1] if config.shard_spec else config.nd_shard_spec.shard_shape[-1]  # type: ignore[union-attr]
     page = page_alignment_of(source)
     if spec.page_bytes % page or width * ROW_MAJOR_BYTES[spec.dtype] % L1_PAGE:

@@ -248,14 +248,14 @@ def _reshape_rows(flow: Flow, shape: Dims, padded: Dims, config: MemoryConfig, s
     flow = perform_view(flow, old, (math.prod(spec.padded_shape[:-1]), spec.padded_shape[-1]))
     source = flow.spec.memory_config
     if source.is_sharded():
-        require(not subgrid, "sub_core_grids does not go with shards")
+        require(not subgrid, "sub_core_grids does not support shards")
         flow = unshard_flow(flow, MemoryConfig(INTERLEAVED, source.buffer_type))
     flat, flat_padded = (math.prod(shape[:-1]), shape[-1]), (math.prod(padded[:-1]), padded[-1])
     between = MemoryConfig(INTERLEAVED, config.buffer_type) if config.is_sharded() else config
     staged = _staging_bytes(old[1], flat[1], ROW_MAJOR_BYTES[spec.dtype], to_dram=not between.is_l1)
     flow = _regroup(flow, flat, padded_spec(flat, flat_padded, spec.dtype, spec.layout, between), l1_bytes=staged)
     if config.is_sharded():
-        require(not subgrid, "sub_core_grids does not go with shards")
+        require(not subgrid, "sub_core_grids does not support shards")
         target = derived_shards(config, flow.spec, explicit=False, source=source.shard_spec)
         if target.is_sharded():
             flow = shard_flow(flow, target)
@@ -278,7 +278,7 @@ def _reshape_tiles(flow: Flow, shape: Dims, config: MemoryConfig, explicit: bool
     old, new = to_rank(spec.shape, 3), to_rank(shape, 3)
     flow = perform_view(flow, old, tile_padded(old))
     require(
-        not (config.is_sharded() or blocks) or not subgrid, "sub_core_grids does not go with shards or block floats"
+        not (config.is_sharded() or blocks) or not subgrid, "sub_core_grids does not support shards or block floats"
     )
     if blocks:
         if config.is_sharded() and source.is_sharded():
@@ -308,7 +308,7 @@ def derived_shards(config: MemoryConfig, out: Spec, *, explicit: bool, source: S
     if config.shard_spec is None and source is not None:
         config, explicit = MemoryConfig(config.memory_layout, config.buffer_type, source), False
     shards = config.shard_spec
-    require(shards is not None, f"{config.brief()} lacks a shard spec, and the input has none to take over")
+    require(shards is not None, f"{config.brief()} has no shard spec, and neither has the input")
     assert shards is not None
     box = shards.grid.bounding_box()
     if box.size() != shards.num_cores():
@@ -355,7 +355,7 @@ def _as_sharded(
     orientation: ShardOrientation,
     strategy: object,
 ) -> MemoryConfig:
-    """Shards as the library makes them, n-dimensional first: they may then count as another two-dimensional kind."""
+    """Shards as the library creates them, n-dimensional first: their two-dimensional layout may then differ."""
     nd = NdShardSpec(Shape(shard), grid, orientation, strategy)
     return Spec.of(out.shape, out.dtype, out.layout, MemoryConfig(config.buffer_type, nd)).memory_config
 

@@ -106,7 +106,7 @@ class Flow:
 
 
 def _bind(chain: Step, carriers: Sequence[torch.Tensor], constant: Sequence[bool]) -> Any:
-    """See `Bindable`: the same memory in another shape is there already; in another order it is copied."""
+    """See `Bindable`: another shape of the same memory needs no work; another order is copied."""
     (values,) = carriers
     seen = chain(values)
     if not _share_memory(seen, values):
@@ -130,7 +130,7 @@ class Reshaped:
 
 @dataclass(frozen=True)
 class Permuted:
-    """A step that permutes. `then` is what the kernel does to the values, and gives a tensor of its own."""
+    """A step that permutes. `then` is what the kernel does to the values; it returns a new tensor."""
 
     order: tuple[int, ...]
     then: Step | None = None
@@ -161,7 +161,7 @@ def reshaped(shape: tuple[int, ...]) -> Step:
 
 
 def _combined(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """A permute of a tensor that gets leading ones and loses them again is a permute of the tensor itself."""
+    """A permute between adding and removing leading ones is a permute of the tensor itself."""
     if len(steps) != 3:
         return steps
     first, permuted, last = steps

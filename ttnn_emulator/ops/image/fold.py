@@ -49,7 +49,7 @@ def fold(
     }[len(padding)]()
     require(spec.rank == 4, f"only tensors of rank 4 are folded, not of rank {spec.rank}")
     if use_transpose_as_fold:
-        require(not collapse_output, "collapse_output does not go with use_transpose_as_fold")
+        require(not collapse_output, "collapse_output and use_transpose_as_fold exclude each other")
         require(not spec.is_sharded or spec.memory_config.memory_layout is HEIGHT, "only height shards are folded")
         if spec.is_sharded:
             grid = grid_size or CoreRangeSet([CoreRange(CoreCoord(0, 0), CoreCoord(1, 1))])

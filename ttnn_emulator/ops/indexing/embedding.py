@@ -120,7 +120,7 @@ def look_up(
     def compute(ids: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
         places = ids.reshape(-1).long()
         if places.numel() and (int(places.max()) >= count or int(places.min()) < 0):
-            raise ChipFault(f"token {int(places.max())} lies beyond {count} rows: the kernel reads what is there")
+            raise ChipFault(f"token {int(places.max())} is beyond {count} rows: the kernel reads what is there")
         rows = table.reshape(count, -1)
         found = flushed_rows(rows, places) if layout is Layout.TILE else rows.index_select(0, places)
         return found.reshape(out.shape)

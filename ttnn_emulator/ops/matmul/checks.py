@@ -49,7 +49,8 @@ def require_operands(of: Operands) -> None:
     require(0 < of.inner == inner, f"the inner dimension is {of.inner} tiles in in0 and {inner} in in1")
     for spec, size in ((a, of.in0_tile.height), (b, of.in1_tile.width)):
         require(
-            spec.dtype is not DataType.BFLOAT4_B or size >= 4, f"bfloat4_b takes no tiles of {size} rows or columns"
+            spec.dtype is not DataType.BFLOAT4_B or size >= 4,
+            f"bfloat4_b excludes tiles of {size} rows or columns",
         )
 
 
@@ -77,9 +78,9 @@ def require_program(
     if program.kind in BLOCKED and not program.gather_in0:
         _require_shards_in_l1(of, program, output)
     if program.untilize_out:
-        require(dtype in (DataType.BFLOAT16, DataType.FLOAT32), f"untilize_out gives no {dtype}")
+        require(dtype in (DataType.BFLOAT16, DataType.FLOAT32), f"untilize_out does not support {dtype}")
     if program.kind in MULTICAST and program.fuse_batch:
-        require(of.batch_b == 1, "fuse_batch takes no batches of the second operand")
+        require(of.batch_b == 1, "fuse_batch does not support batches of the second operand")
         rows = of.rows()
         require(
             not of.transpose_a or of.batch_a == 1 or rows == 1,

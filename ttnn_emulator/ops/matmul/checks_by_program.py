@@ -66,7 +66,7 @@ def _dram_sharded(of: Operands, program: Program, output: MemoryConfig, bias: Sp
     block = program.in0_block_w
     require(
         of.inner % block == 0 and (shard_w % block == 0 or block % shard_w == 0),
-        f"shards {shard_w} tiles wide, of {of.inner}, do not go with blocks of {block}",
+        f"shards {shard_w} tiles wide, of {of.inner}, do not divide into blocks of {block}",
     )
     require(of.b.memory_config.memory_layout is WIDTH, "the second operand must be width sharded")
 
@@ -131,14 +131,14 @@ def _mcast_2d_in0(of: Operands, program: Program, output: MemoryConfig) -> None:
 def _mcast_2d_in1(of: Operands, program: Program) -> None:
     config = of.b.memory_config
     layout, in_dram = config.memory_layout, config.buffer_type is BufferType.DRAM
-    require(not program.transpose_mcast, "transpose_mcast takes no sharded second operand")
+    require(not program.transpose_mcast, "transpose_mcast does not support a sharded second operand")
     require(
         layout in (WIDTH, HEIGHT) or (layout is TensorMemoryLayout.ND_SHARDED and in_dram),
         f"the second operand cannot be {layout}",
     )
     if layout is HEIGHT:
         require(in_dram, "a height-sharded second operand must be in DRAM")
-        require(not program.fuse_batch, "a height-sharded second operand takes no fuse_batch")
+        require(not program.fuse_batch, "a height-sharded second operand does not support fuse_batch")
         shard_h, shard_w = shard_tiles(of.b, of.in1_tile)
         require(shard_w == of.columns, f"its shards must be {of.columns} tiles wide, not {shard_w}")
         require(

@@ -145,7 +145,7 @@ def _require_one(a: Spec, b: Spec, sizes: Sizes, partial: bool) -> None:
     require(blocks % 2 == 0, f"blocks of the inner size are added up in pairs; {blocks} is odd")
     require(columns % (width // TILE_SIZE) == 0, f"{columns} tiles of columns do not divide by shards of {width}")
     cores = blocks * (columns // (width // TILE_SIZE))
-    require(_shards(b).num_cores() == cores, f"b lies on {_shards(b).num_cores()} cores, not on {cores}")
+    require(_shards(b).num_cores() == cores, f"b is on {_shards(b).num_cores()} cores, not on {cores}")
     require(b.shape[-2] == height, f"b is {b.shape[-2]} high, its shards are {height}")
     require(b.shape[-1] == blocks * sizes.columns, f"b is {b.shape[-1]} wide, not {blocks} × {sizes.columns}")
 
@@ -205,7 +205,7 @@ def _fault(a: Spec, b: Spec, out: Spec, sizes: Sizes, batched: bool) -> ChipFaul
             f"{_shards(a).num_cores()} shards {_shards(a).shape[1]} wide are not exactly the {sizes.inner} columns of a"
         )
     if any(_order(spec) != _shards(spec).grid.cores(row_wise=True) for spec in (a, b)):
-        return ChipFault("the kernels take shards in the order of rows, and a or b lie in columns")
+        return ChipFault("the kernels read shards in row-major order, and those of a or b are in column-major order")
     if batched:
         return None
     bases = _shards(b).grid.cores(row_wise=True)[: _shards(b).num_cores() // sizes.inner_blocks]

@@ -163,8 +163,8 @@ def _with_output(asked: Asked, output: Spec | None) -> Asked:
     if output is None:
         return asked
     if asked.memory_config != DRAM_MEMORY_CONFIG:
-        require(output.memory_config == asked.memory_config, "memory_config is not that of the given output tensor")
-    require(asked.dtype in (None, output.dtype), f"dtype is {asked.dtype}, the given output tensor has {output.dtype}")
+        require(output.memory_config == asked.memory_config, "memory_config is not that of the output tensor passed")
+    require(asked.dtype in (None, output.dtype), f"dtype is {asked.dtype}, the output tensor passed has {output.dtype}")
     return asked._replace(memory_config=output.memory_config, dtype=output.dtype)
 
 
@@ -267,7 +267,7 @@ def fused_activation(given: UnaryWithParam | None) -> Activation | None:
     if name not in FUSABLE:
         raise InvalidArgument(f"the kernels of matmul cannot apply {name}", hint=f"They can {', '.join(FUSABLE)}.")
     params = (*given.params, *FUSABLE[name][len(given.params) :])
-    require(name != "softplus" or params[0] != 0.0, "softplus takes no beta of 0")
+    require(name != "softplus" or params[0] != 0.0, "softplus does not support a beta of 0")
     return activation_of(name, params)
 
 

@@ -210,7 +210,7 @@ def bound_matmul(a: Tensor, b: Tensor, bias: Tensor | None, asked: Asked, output
     if output is not None:
         require(
             output._spec.volume == math.prod(shape),
-            f"the given output tensor has shape {list(output._spec.shape)}, the result {list(shape)}",
+            f"the output tensor passed has shape {list(output._spec.shape)}, the result {list(shape)}",
         )
         shape = output._spec.shape
     if result._spec.shape != shape:
@@ -335,7 +335,7 @@ def addmm(
     optional_output_tensor: Tensor | None = None,
 ) -> Tensor:
     """beta × input + alpha × (mat1 @ mat2)."""
-    require(output_tile is None, "addmm takes no output_tile")
+    require(output_tile is None, "addmm does not support output_tile")
     require(alpha != 0.0, "the alpha parameter cannot be 0")
     named = [("mat1_tensor", mat1_tensor), ("mat2_tensor", mat2_tensor)]
     if beta != 0.0:

@@ -142,7 +142,7 @@ def _multiply(
     require_operands(input, weight, second, bias)
     width = weight.shape[-1]
     if swiglu:
-        require(function is None, "fuse_swiglu takes no other activation")
+        require(function is None, "fuse_swiglu excludes other activations")
         require(width // chunks % PAIR == 0, f"{width} columns in {chunks} chunks are not whole pairs of tiles")
     if function is not None:
         require_fusable(function)

@@ -118,7 +118,7 @@ def _fault(x: Spec, weight: Spec, out: Spec, layer: int) -> ChipFault | None:
     )
     near = near_banks()
     if len(near) != len(BANK_TILES):
-        return ChipFault(f"the kernel knows {len(BANK_TILES)} banks of DRAM, the board has {len(near)}")
+        return ChipFault(f"the kernel supports {len(BANK_TILES)} banks of DRAM, the board has {len(near)}")
     for name, spec, dtype, layout, shard in wanted:
         shards = spec.memory_config.shard_spec
         if spec.dtype is not dtype or not spec.is_tile or spec.memory_config.memory_layout is not layout or not shards:

@@ -119,7 +119,7 @@ def _on_one_line(choice: Choice) -> tuple[bool, bool]:
     on_row, on_column = box.y == 1 and box.x > 1, box.x == 1 and box.y > 1
     require(
         not (on_row or on_column) or choice.operands.batch_b == 1,
-        "an output block-sharded on one row or column of cores takes no batches of the second operand",
+        "an output block-sharded on one row or column of cores does not support batches of the second operand",
     )
     return on_row, on_column
 

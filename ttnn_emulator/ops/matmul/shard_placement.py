@@ -63,7 +63,7 @@ def require_shards_near_banks(board: Board, a: MemoryConfig, output: MemoryConfi
     """With batched weights in DRAM, the shards must be on the core nearest to each bank, in bank order."""
     workers = near_dram(board.name, board.dispatch)
     if workers is None:
-        raise NotEmulated(f"which cores of {board.name} lie near which bank of DRAM is not known")
+        raise NotEmulated(f"which cores of {board.name} are near which bank of DRAM is not known")
     for name, config in (("input", a), ("output", output)):
         assert config.shard_spec is not None
         cores = [[core.x, core.y] for core in config.shard_spec.grid.cores()]

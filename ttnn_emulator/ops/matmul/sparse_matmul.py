@@ -219,9 +219,9 @@ def _output(
         return Spec.of(shape, dtype or of.a.dtype, Layout.TILE, config, tile=own)
     require(tile is None, "give an output_tile or an optional_output_tensor, not both")
     require(
-        config in (DRAM_MEMORY_CONFIG, output.memory_config), "memory_config is not that of the given output tensor"
+        config in (DRAM_MEMORY_CONFIG, output.memory_config), "memory_config is not that of the output tensor passed"
     )
-    require(dtype in (None, output.dtype), f"dtype is {dtype}, the given output tensor has {output.dtype}")
+    require(dtype in (None, output.dtype), f"dtype is {dtype}, the output tensor passed has {output.dtype}")
     allowed = [shape] if nnz is None else [shape, (1, nnz, *shape[-2:])]
     expected = " or ".join(str(list(each)) for each in allowed)
     if indexed:

@@ -245,7 +245,7 @@ def moreh_dot_backward(
     input_grad: Spec | None = None,
     other_grad: Spec | None = None,
 ) -> Plan:
-    """The gradients of a dot product, into the tensors given for them."""
+    """The gradients of a dot product, into the tensors passed for them."""
     require(_is_scalar(output_grad), f"the gradient of a dot product is one number, not {list(output_grad.shape)}")
     for spec in (input, other):
         require(_is_row(spec), f"shape {list(spec.shape)} is not one row")
@@ -293,7 +293,7 @@ def moreh_matmul_backward(
     memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> list[Tensor | None]:
-    """The gradients of moreh_matmul, into the tensors given for them."""
+    """The gradients of moreh_matmul, into the tensors passed for them."""
     specs = output_grad._spec, input_a._spec, input_b._spec
     if (
         all(len(spec.padded_shape) == 4 for spec in specs)
@@ -312,10 +312,10 @@ def moreh_matmul_backward(
     settings = memory_config, compute_kernel_config
     results: list[Tensor | None] = [None, None]
     if are_required_outputs[0]:
-        require(input_a_grad is not None, "input_a_grad is required but not given")
+        require(input_a_grad is not None, "input_a_grad is required but not passed")
         results[0] = _gradient(output_grad, output_grad, input_b, (False, True), input_a_grad, *settings)
     if are_required_outputs[1]:
-        require(input_b_grad is not None, "input_b_grad is required but not given")
+        require(input_b_grad is not None, "input_b_grad is required but not passed")
         results[1] = _gradient(output_grad, input_a, output_grad, (True, False), input_b_grad, *settings)
     return results
 
@@ -357,10 +357,10 @@ def moreh_bmm_backward(
     mat2_grad_memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> list[Tensor | None]:
-    """The gradients of moreh_bmm, into the tensors given for them."""
+    """The gradients of moreh_bmm, into the tensors passed for them."""
     results: list[Tensor | None] = [None, None]
     if are_required_outputs[0]:
-        require(input_grad is not None, "input_grad is required but not given")
+        require(input_grad is not None, "input_grad is required but not passed")
         results[0] = ttnn.moreh_matmul(
             output_grad,
             mat2,
@@ -370,7 +370,7 @@ def moreh_bmm_backward(
             compute_kernel_config=compute_kernel_config,
         )
     if are_required_outputs[1]:
-        require(mat2_grad is not None, "mat2_grad is required but not given")
+        require(mat2_grad is not None, "mat2_grad is required but not passed")
         results[1] = ttnn.moreh_matmul(
             input,
             output_grad,
@@ -398,7 +398,7 @@ def moreh_linear_backward(
     bias_grad_memory_config: MemoryConfig | None = None,
     compute_kernel_config: Any = None,
 ) -> list[Tensor | None]:
-    """The gradients of moreh_linear, into the tensors given for them."""
+    """The gradients of moreh_linear, into the tensors passed for them."""
     require(len(are_required_outputs) == 3, f"are_required_outputs has 3 entries, not {len(are_required_outputs)}")
     require(all(each._spec.on_device for each in (output_grad, input, weight)), "the operands must be on a device")
     for grad, of, name in ((input_grad, input, "input_grad"), (weight_grad, weight, "weight_grad")):
@@ -413,7 +413,7 @@ def moreh_linear_backward(
     config = compute_kernel_config if compute_kernel_config is not None else _hifi4()
     results: list[Tensor | None] = [None, None, None]
     if are_required_outputs[0]:
-        require(input_grad is not None, "input_grad is required but not given")
+        require(input_grad is not None, "input_grad is required but not passed")
         results[0] = ttnn.moreh_matmul(
             output_grad,
             weight,
@@ -422,12 +422,12 @@ def moreh_linear_backward(
             compute_kernel_config=config,
         )
     if are_required_outputs[1]:
-        require(weight_grad is not None, "weight_grad is required but not given")
+        require(weight_grad is not None, "weight_grad is required but not passed")
         results[1] = _gradient(
             output_grad, output_grad, input, (True, False), weight_grad, weight_grad_memory_config, config
         )
     if are_required_outputs[2]:
-        require(bias_grad is not None, "bias_grad is required but not given")
+        require(bias_grad is not None, "bias_grad is required but not passed")
         results[2] = _bias_gradient(output_grad, bias_grad, math_config(config))
     return results
 

@@ -27,7 +27,7 @@ STRATEGIES = {-1: ("SMALL_W", "LARGE_W"), -2: ("SMALL_H", "LARGE_H")}
 
 
 def _member(value: Any) -> str:
-    """The name of an enum's member. The library keeps these enums to itself; their defaults are known by name."""
+    """The name of an enum's member. The library does not export these enums; their defaults are known by name."""
     return str(value).rsplit(".", 1)[-1]
 
 

@@ -128,7 +128,7 @@ def _require_filled_box(spec: Spec, program: Any, staged: bool) -> None:
         return
     require(
         spec.physical_shape[0] == program.block_h * TILE,
-        "a grid that is no rectangle is taken only when all rows lie on every core",
+        "a grid that is not a rectangle is only supported if all rows are on every core",
     )
     require(not staged, "the distributed norms take rectangular grids only")
     by_rows = shards.orientation is ShardOrientation.ROW_MAJOR

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, Layout, TensorMemoryLayout
+from ttnn_emulator.enums import BLOCK_FLOAT_DTYPES, DataType, TensorMemoryLayout
 from ttnn_emulator.errors import require
 from ttnn_emulator.execution.launch_memory import Stage
 from ttnn_emulator.ops.conv.dram_input import free_l1
 from ttnn_emulator.ops.conv.l1_stages import Course
 from ttnn_emulator.ops.conv.plan import flattened
-from ttnn_emulator.ops.conv.sharding import HEIGHT, ROWS, Cores
+from ttnn_emulator.ops.conv.sharding import HEIGHT, ROWS, Cores, slice_in_l1
 from ttnn_emulator.ops.conv.slicing import (
     ALONG_HEIGHT,
     WHOLE,
@@ -101,7 +101,7 @@ def plan_in_l1(
         held = placed.bytes_per_bank(1, 16)
         course.copy("sharded", placed, frees=False)
     else:
-        require(scheme is None, "an input that is sharded takes no applied_shard_scheme")
+        require(scheme is None, "applied_shard_scheme does not support a sharded input")
         require(config.shard_spec.orientation is ROWS, "shards of a pool's input must be in row-major order")
         require(config.is_l1, "shards of a pool's input must be in L1")
         placed, cores = x, Cores.of(config)
@@ -297,22 +297,10 @@ def plan_pool(
     for start, end in output_slices(op, chosen):
         _, _, part = op.slice_pool(start, end)
         config = op.input_memory_config(start, end)
-        pieces.append(plan_in_l1(_piece(source, part, config), part, grid))
+        pieces.append(plan_in_l1(slice_in_l1(source.dtype, part.window, part.channels, config), part, grid))
     needed = max(piece.l1_bytes for piece in pieces)
     misplaced = any(piece.misplaced for piece in pieces)
     return Pooled((output,), needed, pieces[0].large, misplaced, pieces=tuple(pieces))
-
-
-def _piece(source: Spec, part: Pool, config: MemoryConfig) -> Spec:
-    """A slice of the input in L1: row-major, padded to its shards."""
-    assert config.shard_spec is not None
-    rows, channels = part.window.batch * part.window.size[0] * part.window.size[1], part.channels
-    if config.memory_layout is TensorMemoryLayout.HEIGHT_SHARDED:
-        channels = config.shard_spec.shape[1]
-    elif config.memory_layout is TensorMemoryLayout.WIDTH_SHARDED:
-        rows = config.shard_spec.shape[0]
-    dtype = DataType.BFLOAT16 if source.dtype is DataType.BFLOAT8_B else source.dtype
-    return Spec.of((1, 1, rows, channels), dtype, Layout.ROW_MAJOR, config)
 
 
 def _require_slices(window: Window, slicing: Slicing) -> None:

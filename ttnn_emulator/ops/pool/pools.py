@@ -273,7 +273,7 @@ def _equal_windows(batch: int, size: Pair, output: Pair, lengths: list[list[int]
 
 def _spans(extent: int, count: int) -> list[Pair]:
     """First and last pixels of the windows that PyTorch's adaptive pools take along one dimension."""
-    require(0 < count <= MOST_WINDOWS, f"output_size must lie between 1 and {MOST_WINDOWS:,}, it is {count}")
+    require(0 < count <= MOST_WINDOWS, f"output_size must be between 1 and {MOST_WINDOWS:,}, it is {count}")
     return [(number * extent // count, -(-(number + 1) * extent // count)) for number in range(count)]
 
 

@@ -86,7 +86,7 @@ def prefetch(tensors: Sequence[Spec], num_layers: int, delivery: Delivery) -> Pl
     """The program on the reader cores."""
     *weights, addresses = tensors
     require(num_layers > 0, "there must be at least one layer")
-    require(len(weights) > 0, "there must be a weight beside the tensor of addresses")
+    require(len(weights) > 0, "there must be a weight besides the tensor of addresses")
     require(all(tensor.on_device for tensor in tensors), "all tensors must be on a device")
     shards = weights[0].shard_spec
     require(shards is not None, "the weights must be sharded over banks of DRAM")
@@ -161,7 +161,7 @@ def take(
     address, spec = global_cb.pending.popleft()
     if address != weight.buffer_address() or spec != weight._spec:
         raise ChipFault(
-            f"the weight that comes next out of the buffer lies at {address}, the matmul is called with the one at "
+            f"the next weight in the buffer is at {address}, the matmul is called with the one at "
             f"{weight.buffer_address()}: the card would multiply with the former"
         )
     fault = misfit(delivery, a._spec, spec, output._spec, program.per_core_N)

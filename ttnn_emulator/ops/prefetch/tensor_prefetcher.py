@@ -30,18 +30,18 @@ def is_tensor_prefetcher_supported(mesh_device: MeshDevice) -> bool:
     ignores=("free_sender_mpfe_weight", "noc1_sender_mpfe_weight", "ordinary_mpfe_weight", "dynamic_mpfe_weighting"),
 )
 def start_tensor_prefetcher(mesh_device: MeshDevice) -> None:
-    """Let it wait for requests."""
+    """Start waiting for requests."""
     raise InvalidArgument(NO_DRAM_CORES)
 
 
 @composite("ttnn.experimental.stop_tensor_prefetcher")
 def stop_tensor_prefetcher(mesh_device: MeshDevice) -> None:
-    """End it; one that never started has nothing to end."""
+    """Stop it; a no-op if it never started."""
 
 
 @composite("ttnn.experimental.wait_for_cq_on_tensor_prefetcher", ignores=("cq_id", "device_subset"))
 def wait_for_cq_on_tensor_prefetcher(mesh_device: MeshDevice) -> None:
-    """Let it wait for a command queue."""
+    """Make it wait for a command queue."""
     raise InvalidArgument("the tensor prefetcher has not been started")
 
 
@@ -50,7 +50,7 @@ def wait_for_cq_on_tensor_prefetcher(mesh_device: MeshDevice) -> None:
     ignores=("mesh_device", "tensors", "device_subset", "capture_into_trace"),
 )
 def queue_tensor_prefetcher_request(global_cb: Any = None, *, prefetcher_pipes: Any = ()) -> None:
-    """Weights to send."""
+    """Enqueue weights to send."""
     require((global_cb is not None) != bool(prefetcher_pipes), "weights go to a global_cb or to prefetcher_pipes")
     raise InvalidArgument("requests need a buffer or pipes whose senders are cores of DRAM")
 

@@ -53,8 +53,8 @@ def update_padded_kv_cache(
 ) -> Plan:
     """A chunk [1, heads, S, D] behind the first `kv_actual_global` rows of a slot and layer, in place.
 
-    With `rope` the chunk is two tensors in tiles that become rows side by side. `valid_global` says where the rows end
-    that matter, in blocks of 32; the rest is not written.
+    With `rope` the chunk is two tensors in tiles that become rows side by side. `valid_global`
+    is the end of the valid rows, rounded up to 32; the rest is not written.
     """
     require_unsigned(slot_idx=slot_idx, layer_idx=layer_idx, num_layers=num_layers, kv_actual_global=kv_actual_global)
     require_unsigned(cluster_axis=cluster_axis, valid_global=valid_global, tp_axis=tp_axis)
@@ -152,9 +152,7 @@ def _require_split(cache: Spec, latent: Spec, rope: Spec) -> None:
         require(spec.rank == 4, f"{name} has rank {spec.rank}, not 4")
         require(spec.shape[-1] % TILE_SIZE == 0, f"{name} is {spec.shape[-1]} wide, not a multiple of {TILE_SIZE}")
     require(cache.rank == 4, f"the cache has rank {cache.rank}, not 4")
-    require(
-        latent.shape[:-1] == rope.shape[:-1], f"shapes {list(latent.shape)} and {list(rope.shape)} do not go together"
-    )
+    require(latent.shape[:-1] == rope.shape[:-1], f"shapes {list(latent.shape)} and {list(rope.shape)} do not match")
     require(latent.shape[:2] == (1, 1), f"the input must hold one user and one head, not {list(latent.shape[:2])}")
     require(cache.shape[1] == 1, f"the cache must hold one head, not {cache.shape[1]}")
     width = latent.shape[-1] + rope.shape[-1]
@@ -199,7 +197,7 @@ def _require_room(start: int, valid: int | None, chunk: int, room: int) -> None:
         require(start + chunk <= room, f"{chunk} rows behind {start} do not fit into a cache of {room}")
         return
     require(valid >= start, f"valid_global {valid} is less than kv_actual_global {start}")
-    require(valid <= start + chunk, f"valid_global {valid} lies beyond a chunk of {chunk} rows behind {start}")
+    require(valid <= start + chunk, f"valid_global {valid} is beyond a chunk of {chunk} rows after {start}")
     written = round_up(valid, TILE_SIZE)
     require(written <= room, f"{written} rows of tiles do not fit into a cache of {room}")
 

@@ -43,7 +43,7 @@ def routed_expert_ffn(
     compute_kernel_config: Any = None,
     output: Tensor | None = None,
 ) -> Tensor:
-    """down(silu(x · gate) × (x · up)), with programs made for the chip's grid."""
+    """down(silu(x · gate) × (x · up)), with program configs for the chip's grid."""
     spec = x._spec
     require_on_device(spec, "x")
     device = x._device
@@ -85,7 +85,7 @@ def _plain(x: Tensor, weights: Weights, config: Any, output: Tensor | None) -> T
 
 
 def _program(columns: int, rows: int, high: int, wide: int, block: int, part: int, *, fused: bool) -> Any:
-    import ttnn_emulator  # its records are made after all operations
+    import ttnn_emulator  # its record types are created after the operations
 
     return ttnn_emulator.MatmulMultiCoreReuseMultiCastProgramConfig(
         compute_with_storage_grid_size=CoreCoord(columns, rows),

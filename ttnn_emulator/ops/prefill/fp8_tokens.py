@@ -175,7 +175,7 @@ def _require_experts(counted: tuple[Spec | None, ...], experts_per_chip: int) ->
     same = offsets.shape[-1] == counts.shape[-1]
     require(same, f"there are {offsets.shape[-1]} offsets and {counts.shape[-1]} counts")
     known = 0 < experts_per_chip <= table.shape[-1]
-    require(known, f"experts_per_chip {experts_per_chip} must lie between 1 and {table.shape[-1]}")
+    require(known, f"experts_per_chip {experts_per_chip} must be between 1 and {table.shape[-1]}")
 
 
 def _require_scales(values: Spec, scale: Spec, *, in_metadata: bool) -> tuple[int, int]:

@@ -148,7 +148,7 @@ def moe_grouped_topk(
 
 def _require_kept(experts: int, kept: int, most: int) -> None:
     require(experts % TILE_SIZE == 0, f"{experts} experts are not a multiple of {TILE_SIZE}")
-    require(0 < kept <= most, f"n_activated_experts must lie between 1 and {most}, not at {kept}")
+    require(0 < kept <= most, f"n_activated_experts must be between 1 and {most}, not {kept}")
     require(kept <= experts, f"{kept} experts are more than the {experts} there are")
 
 

@@ -125,7 +125,7 @@ def _require_columns(input: Spec, cos: Spec, sin: Spec, rotary_dim: int | None, 
     width = room if rotary_dim is None else rotary_dim
     require(width > 0 and width % TILE_SIZE == 0, f"{width} columns are not a multiple of {TILE_SIZE}")
     require(offset % TILE_SIZE == 0, f"rotary_offset {offset} is not a multiple of {TILE_SIZE}")
-    require(offset + width <= room, f"columns {offset} to {offset + width} do not lie within {room}")
+    require(offset + width <= room, f"columns {offset} to {offset + width} are not within {room}")
     require(width == cos.padded_shape[-1], f"cos is {cos.padded_shape[-1]} wide, not {width}")
     if rotary_dim is not None:
         require(cos.shape[-1] == sin.shape[-1] == width, f"cos and sin must be {width} wide without padding")

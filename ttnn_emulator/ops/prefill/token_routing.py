@@ -290,7 +290,7 @@ def moe_padding_config(
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/experimental/deepseek_prefill/moe_padding_config/device/kernels/dataflow/writer_moe_padding_config.cpp,  # noqa: E501
 # the count of real tokens
 def _real_tokens(start: int, end: int, chip: int, chips: int, tokens: int) -> int:
-    """How many of a chip's rows from `start` on lie before `end`."""
+    """How many of a chip's rows from `start` on are before `end`."""
     chunk = chips * tokens
     slab, boundary, rest = start // chunk, start // tokens % chips, start % tokens
 

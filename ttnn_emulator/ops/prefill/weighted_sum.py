@@ -40,7 +40,7 @@ def post_combine_reduce(
 ) -> Plan:
     """The sum over experts of outputs [..., tokens, experts, D] times weights [..., tokens, experts, 1], in tiles.
 
-    With a table only the experts are added that it does not mark with -1.
+    With a table, only the experts that it does not mark with -1 are added.
     """
     require_unsigned(expert_dim=expert_dim)
     spec, table = combine_output, expert_dispatch_table
@@ -49,7 +49,7 @@ def post_combine_reduce(
         if each is not None:
             require_on_device(each, name)
             require(each.layout is Layout.ROW_MAJOR, f"{name} must be in ROW_MAJOR layout")
-    require((indices is None) == (table is None), "indices and the dispatch table are given together or not at all")
+    require((indices is None) == (table is None), "indices and the dispatch table must be passed together")
     shape, of_weights = spec.padded_shape, weights.padded_shape
     require(len(shape) >= 2, f"combine_output has rank {len(shape)}, it must be at least 2")
     require(expert_dim < len(shape), f"expert_dim {expert_dim} is out of range for rank {len(shape)}")

@@ -154,7 +154,7 @@ def _course(
             "ChunkGdnPhasedProgramConfig gives the same values"
         )
     mono = kind == "ChunkGdnMonoProgramConfig"
-    require(not mono or not (shape.flat_keys or shape.flat_values), "the single program takes no flat tensors")
+    require(not mono or not (shape.flat_keys or shape.flat_values), "the single program does not support flat tensors")
     out_memory = config or DRAM_MEMORY_CONFIG
     require(
         not out_memory.is_sharded(), "the outputs cannot be sharded: intermediate tensors of other shapes would be too"
@@ -265,7 +265,7 @@ def _require_known_program(shape: Shape, course: Course) -> None:
     wide = shape.chunk // TILE_SIZE * shape.keys * shape.values >= 2 * 256 * 256
     if wide and not course.chosen:
         raise NotEmulated(
-            f"which program runs heads of {shape.keys} × {shape.values} is not known: give program_config"
+            f"which program runs heads of {shape.keys} × {shape.values} is not known: pass program_config"
         )
 
 

@@ -135,7 +135,7 @@ def _over_one(tensor: Tensor, dim: int, memory: MemoryConfig) -> Tensor:
 
 @composite("ttnn.prod")
 def prod(input_tensor, dim=None, keepdim=False, *, memory_config=None, output_tensor=None, dims=None):
-    """The product over one dimension, or over all; or over `dims`, of the first two of four, into a given tensor."""
+    """The product over one dimension or over all; or over `dims`, of the first two of four, into an existing one."""
     spec = input_tensor._spec
     memory = memory_config if memory_config is not None else spec.memory_config
     source = ttnn.fill_implicit_tile_padding(input_tensor, 1.0) if spec.is_tile else input_tensor

@@ -45,7 +45,7 @@ def require_fusable(given: Any, *, typed: bool = True, packs_relu: bool = False)
     if name == "relu" and packs_relu:
         return
     if params:
-        require(name in WITH_PARAMETERS or name == "softcap", f"{name} takes no parameters")
+        require(name in WITH_PARAMETERS or name == "softcap", f"{name} has no parameters")
         require(len(params) > 1 or name not in COUNTED, f"{name} takes two parameters")
         require(
             name != "sigmoid" or params[0] in VECTOR_MODES, f"the vector mode of sigmoid is 2 or 4, not {params[0]}"

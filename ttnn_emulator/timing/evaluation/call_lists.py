@@ -1,4 +1,4 @@
-"""Call lists of whole models: one JSON object per device call, with its specs and the program that was decided."""
+"""Call lists of whole models: one JSON object per device call, with its specs and the program that was chosen."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def memory_of(record: Mapping[str, Any]) -> MemoryConfig:
         return DRAM_MEMORY_CONFIG if buffer is BufferType.DRAM else MemoryConfig(TensorMemoryLayout.INTERLEAVED, buffer)
     kind = TensorMemoryLayout[record["kind"].upper()]
     if record.get("shard") is None:
-        raise Unpredictable(f"a tensor in {record['kind']} without its shards")
+        raise Unpredictable(f"a tensor in {record['kind']} without shards")
     cores = CoreRangeSet(
         [CoreRange(CoreCoord(left, top), CoreCoord(right, bottom)) for left, top, right, bottom in record["grid"]]
     )

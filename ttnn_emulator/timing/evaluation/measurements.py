@@ -20,7 +20,7 @@ class Measurement:
     """One measured time and the prediction for it.
 
     row       number of the row in its file, from 0
-    family    rows are summed up by family and board
+    family    rows are grouped by family and board
     ideal_ns  the library's own PM IDEAL, where the file has it
     predict   the predicted time in nanoseconds; raises `Unpredictable`
     """
@@ -62,7 +62,7 @@ def integers_in(row: Row, *columns: str) -> tuple[int, ...]:
 
 
 def unreadable(file: str, number: int, family: str = "unreadable") -> Measurement:
-    """A row that is no measurement; it counts as a miss."""
+    """A row that is not a measurement; it counts as a miss."""
 
     def predict() -> float:
         raise Unpredictable("the row cannot be read")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ttnn_emulator.enums import Arch, BufferType, DataType, Layout, MathFidelity, TensorMemoryLayout
+from ttnn_emulator.enums import BufferType, DataType, Layout, MathFidelity, TensorMemoryLayout
 from ttnn_emulator.errors import EmulatorError
 from ttnn_emulator.hardware.boards import Board, find_board
 from ttnn_emulator.hardware.core_grid import CoreCoord, CoreRange, CoreRangeSet, num_cores_to_corerangeset
@@ -28,7 +28,6 @@ from ttnn_emulator.timing.programs import PROGRAMS, ProgramRun, family_of
 
 COLUMNS = frozenset({"op_code", "core_count", "inputs", "outputs", "kernel_ns_median"})
 BOARD_OF_ARCH = {"wormhole_b0": "n150", "blackhole": "p150"}
-LARGEST_GRID = {Arch.WORMHOLE_B0: 64, Arch.BLACKHOLE: 110}
 
 
 def profiler_measurements(file: str, rows: Sequence[Row]) -> Measure:
@@ -55,7 +54,7 @@ def profiler_measurements(file: str, rows: Sequence[Row]) -> Measure:
 
 
 def board_of(row: Mapping[str, str], most_cores: int = 0) -> Board:
-    """The board of a row. Rows without an architecture are of a Blackhole, as the files that have such rows are.
+    """The board of a row. Rows without an architecture were recorded on a Blackhole.
 
     most_cores  the most cores of any row of the same sheet: the grid, if the row does not name it
     """
@@ -70,7 +69,7 @@ def board_of(row: Mapping[str, str], most_cores: int = 0) -> Board:
 
 
 def _grid(cores: int) -> tuple[int, int]:
-    """The most nearly square grid of so many cores."""
+    """The most nearly square grid of this number of cores."""
     rows = max(size for size in range(1, math.isqrt(cores) + 1) if cores % size == 0)
     return cores // rows, rows
 

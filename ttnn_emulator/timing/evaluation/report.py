@@ -17,7 +17,7 @@ from ttnn_emulator.timing.evaluation.measurements import Measurement, UnknownFor
 from ttnn_emulator.timing.pricing import launches_of
 
 MISSES = (Unpredictable, EmulatorError)
-# What else a cell that is missing, or that is not what its column has, can raise.
+# Errors that a missing or malformed cell can raise.
 UNREADABLE = (*MISSES, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError)
 
 # The reader of a CSV file, by columns that only its format has.
@@ -60,7 +60,7 @@ class Score:
         return sum(each.predicted_ns is None for each in self.predictions)
 
     def quantile(self, share: float) -> float:
-        """The error that so many of the rows do not exceed."""
+        """The error that this share of the rows does not exceed."""
         errors = sorted(each.error for each in self.predictions)
         place = share * (len(errors) - 1)
         low, high = errors[int(place)], errors[min(int(place) + 1, len(errors) - 1)]
@@ -93,8 +93,8 @@ def predictions_of(path: Path) -> Iterator[Prediction]:
     columns = frozenset(rows[0] if rows else ())
     reader = next((read for needed, read in READERS if needed <= columns), None)
     if reader is None:
-        given = ", ".join(sorted(filter(None, columns)))
-        raise UnknownFormat(f"{path}: its columns are those of no known format: {given}")
+        names = ", ".join(sorted(filter(None, columns)))
+        raise UnknownFormat(f"{path}: its columns are those of no known format: {names}")
     measure = reader(path.name, rows[1:])
     for number, row in enumerate(rows[1:]):
         try:
@@ -211,7 +211,7 @@ def write_predictions(path: Path, sources: Sequence[tuple[Path, Sequence[float |
         header += [name for name in columns if name not in header and name != "predicted_ns"]
         tables.append(rows)
     with replacing(path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
-        # A row with more cells than columns has them under no name.
+        # csv stores the cells beyond the columns under the name None.
         writer = csv.DictWriter(file, [*header, "predicted_ns"], extrasaction="ignore")
         writer.writeheader()
         for rows in tables:

@@ -32,7 +32,7 @@ def unary_measurements(file: str, rows: Sequence[Row]) -> Measure:
 
 
 def _predicted_ns(row: Mapping[str, str]) -> float:
-    """The file calls some dtypes "other", where runs of several dtypes were merged: they are taken for bfloat16.
+    """The file calls some dtypes "other", where runs of several dtypes were merged: they are assumed to be bfloat16.
 
     It does not name the output's memory either: runs with both kinds were merged, as far as they fit into L1.
     """

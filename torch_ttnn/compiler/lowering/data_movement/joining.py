@@ -31,7 +31,7 @@ def join(
     form, stored = leader.form, leader.base().shape
     place = form.place(dim, stored)
     if place is None:
-        stored, at, inner = form.held, form.axes[dim], 1
+        stored, at, inner = form.stored_shape, form.axes[dim], 1
     else:
         at, inner = place.dim, place.inner
     axis = form.axes[dim]
@@ -126,9 +126,9 @@ def roll(ttnn: Any, builder: ProgramBuilder, x: Value, shifts: Sequence[int], di
     amounts: dict[int, int] = {}
     for shift, dim in zip(shifts, dims):
         axis = x.form.axes[dim % x.ndim]
-        amounts[axis] = (amounts.get(axis, 0) + shift) % x.form.held[axis]
+        amounts[axis] = (amounts.get(axis, 0) + shift) % x.form.stored_shape[axis]
     amounts = {axis: shift for axis, shift in amounts.items() if shift}
     if not amounts:
         return x
     rolled = ttnn.roll(spread(ttnn, builder, x), list(amounts.values()), list(amounts))
-    return builder.value(rolled, x.shape, x.dtype, Form(x.form.held, x.form.axes))
+    return builder.value(rolled, x.shape, x.dtype, Form(x.form.stored_shape, x.form.axes))

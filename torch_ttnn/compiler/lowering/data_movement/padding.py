@@ -14,7 +14,7 @@ from torch_ttnn.compiler.lowering.data_movement.gather import picked
 from torch_ttnn.compiler.lowering.data_movement.joining import join
 from torch_ttnn.compiler.lowering.data_movement.slicing import cut
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.support.stored import held_by, spread
+from torch_ttnn.compiler.lowering.support.stored import spread, stored_in
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
@@ -50,11 +50,11 @@ def padded(ttnn: Any, builder: ProgramBuilder, x: Value, sides: Sides, value: fl
     along = [sides[dim] for dim in form.order]
     handle = spread(ttnn, builder, x, rows=in_front)
     number = float(value) if x.is_float or x.is_bool else int(value)
-    shape = tuple([before + size + after for size, (before, after) in zip(form.held, along)])
+    shape = tuple([before + size + after for size, (before, after) in zip(form.stored_shape, along)])
     if handle.shape and len(handle.shape) == 1:
         flat = ttnn.pad(builder.reshaped(handle, (1, *handle.shape)), [(0, 0), *along], number)
-        return held_by(builder, x, builder.reshaped(flat, shape), Form(shape, form.axes))
-    return held_by(builder, x, ttnn.pad(handle, along, number), Form(shape, form.axes))
+        return stored_in(builder, x, builder.reshaped(flat, shape), Form(shape, form.axes))
+    return stored_in(builder, x, ttnn.pad(handle, along, number), Form(shape, form.axes))
 
 
 def _slab(builder: ProgramBuilder, x: Value, dim: int, size: int, value: float) -> Value | None:

@@ -12,7 +12,7 @@ from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.storage_order import Form
 from torch_ttnn.compiler.ir.value import Value
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.support.stored import held_by, spread
+from torch_ttnn.compiler.lowering.support.stored import spread, stored_in
 from ttnn_emulator import DataType
 
 aten = torch.ops.aten
@@ -27,8 +27,8 @@ def repeated(ttnn: Any, builder: ProgramBuilder, x: Value, times: Sequence[int])
         return x.prepared(aten.repeat.default, list(times))
     form = x.form
     along = [times[dim] for dim in form.order]
-    held = tuple([size * each for size, each in zip(form.held, along)])
-    return held_by(builder, x, ttnn.repeat(spread(ttnn, builder, x), along), Form(held, form.axes))
+    stored_shape = tuple([size * each for size, each in zip(form.stored_shape, along)])
+    return stored_in(builder, x, ttnn.repeat(spread(ttnn, builder, x), along), Form(stored_shape, form.axes))
 
 
 def expanded(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int]) -> Value:
@@ -44,7 +44,7 @@ def interleaved(ttnn: Any, builder: ProgramBuilder, x: Value, times: int, dim: i
     if x.is_static:
         return x.prepared(torch.repeat_interleave, times, dim)
     handle = ttnn.repeat_interleave(spread(ttnn, builder, x), times, dim=x.form.axes[dim])
-    return held_by(builder, x, handle, x.form.resized(dim, x.shape[dim] * times))
+    return stored_in(builder, x, handle, x.form.resized(dim, x.shape[dim] * times))
 
 
 @lowers(aten.expand.default, aten.expand_copy.default)

@@ -11,7 +11,7 @@ from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import Value
 from torch_ttnn.compiler.lowering.registry import lowers
 from torch_ttnn.compiler.lowering.support.heads import split_qkv
-from torch_ttnn.compiler.lowering.support.stored import held_by, reshaped
+from torch_ttnn.compiler.lowering.support.stored import reshaped, stored_in
 
 aten = torch.ops.aten
 
@@ -28,12 +28,12 @@ def cut(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, start: int, end:
     if place is not None and (step == 1 or place.inner == 1):
         at, inner, shape = place.dim, place.inner, base.shape
     else:
-        shape = form.held
+        shape = form.stored_shape
         base, at, inner = reshaped(ttnn, builder, base, shape), form.axes[dim], 1
     starts, ends, steps = [0] * len(shape), list(shape), [1] * len(shape)
     starts[at], steps[at] = start * inner, step
     ends[at] = end * inner if step == 1 else start + (size - 1) * step + 1
-    return held_by(builder, x, ttnn.slice(base, starts, ends, steps), form.resized(dim, size))
+    return stored_in(builder, x, ttnn.slice(base, starts, ends, steps), form.resized(dim, size))
 
 
 def part(ttnn: Any, builder: ProgramBuilder, x: Value, dim: int, index: int) -> Value:

@@ -11,7 +11,7 @@ import torch
 from torch_ttnn.compiler.ir.builder import ProgramBuilder
 from torch_ttnn.compiler.ir.value import Value
 from torch_ttnn.compiler.lowering.registry import lowers
-from torch_ttnn.compiler.lowering.support.stored import held_by, spread
+from torch_ttnn.compiler.lowering.support.stored import spread, stored_in
 
 aten = torch.ops.aten
 
@@ -23,7 +23,7 @@ def viewed(ttnn: Any, builder: ProgramBuilder, x: Value, shape: Sequence[int]) -
         moved = x.form.gathered(shape)
         if moved is not None:
             order, form = moved
-            return held_by(builder, x, ttnn.permute(spread(ttnn, builder, x), list(order)), form)
+            return stored_in(builder, x, ttnn.permute(spread(ttnn, builder, x), list(order)), form)
     return x.view(shape)
 
 

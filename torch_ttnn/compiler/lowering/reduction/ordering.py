@@ -50,8 +50,9 @@ def _index_of_largest(
     handle, form = _comparable(builder, x)
     handle = ttnn.neg(handle) if negated else handle
     found = builder.cast(ttnn.argmax(handle, dim=form.axes[dim], keepdim=True), INT32)
-    held = tuple([1 if axis == form.axes[dim] else size for axis, size in enumerate(form.held)])
-    return builder.value(found, Form(held, form.axes).shape, torch.int64, form=Form(held, form.axes)).view(shape)
+    stored_shape = tuple([1 if axis == form.axes[dim] else size for axis, size in enumerate(form.stored_shape)])
+    kept = Form(stored_shape, form.axes)
+    return builder.value(found, kept.shape, torch.int64, form=kept).view(shape)
 
 
 def _without(shape: tuple[int, ...], dim: int, keepdim: bool) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ def in_storage(builder: ProgramBuilder, x: Value, dtype: DataType | None = None)
     if x.is_static:
         return x.tile(dtype), Form.plain(x.shape)
     handle, form = x.stored()
-    handle = builder.tiled(builder.reshaped(handle, form.held))
+    handle = builder.tiled(builder.reshaped(handle, form.stored_shape))
     return (handle if dtype is None else builder.cast(handle, dtype)), form
 
 
@@ -54,9 +54,9 @@ class Reduction:
         self.count = math.prod([x.shape[each] for each in self.dims])
         handle, self.form = (x.tile(), Form.plain(x.shape)) if x.is_static else x.stored()
         axes = {self.form.axes[each] for each in self.dims}
-        positions = _places(self.form.held, axes, handle.shape)
+        positions = _places(self.form.stored_shape, axes, handle.shape)
         if positions is None:
-            grouped, positions = _grouped(self.form.held, axes)
+            grouped, positions = _grouped(self.form.stored_shape, axes)
             handle = builder.reshaped(handle, grouped)
         handle = builder.tiled(handle)
         self.handle: Handle = handle if dtype is None else builder.cast(handle, dtype)
@@ -74,19 +74,20 @@ class Reduction:
         """The result as a value with torch's shape."""
         axes = {self.form.axes[dim] for dim in self.dims}
         if keepdim:
-            held = [1 if axis in axes else size for axis, size in enumerate(self.form.held)]
-            form = Form(tuple(held), self.form.axes)
+            stored_shape = [1 if axis in axes else size for axis, size in enumerate(self.form.stored_shape)]
+            form = Form(tuple(stored_shape), self.form.axes)
         else:
-            kept = [axis for axis in range(len(self.form.held)) if axis not in axes]
+            kept = [axis for axis in range(len(self.form.stored_shape)) if axis not in axes]
             left = [self.form.axes[dim] for dim in range(self.x.ndim) if dim not in self.dims]
-            form = Form(tuple([self.form.held[axis] for axis in kept]), tuple([kept.index(axis) for axis in left]))
+            sizes = [self.form.stored_shape[axis] for axis in kept]
+            form = Form(tuple(sizes), tuple([kept.index(axis) for axis in left]))
         return self.builder.value(handle, form.shape, dtype, form=form)
 
 
-def _places(held: Shape, axes: set[int], actual: Shape) -> list[int] | None:
-    """The dimensions of shape `actual` that are exactly the axes of `held`; None if one is only partly covered."""
-    strides = _strides(held)
-    ranges = [(strides[axis], strides[axis] * held[axis]) for axis in axes if held[axis] != 1]
+def _places(stored_shape: Shape, axes: set[int], actual: Shape) -> list[int] | None:
+    """The dimensions of `actual` that are exactly these axes of `stored_shape`; None if one is only partly covered."""
+    strides = _strides(stored_shape)
+    ranges = [(strides[axis], strides[axis] * stored_shape[axis]) for axis in axes if stored_shape[axis] != 1]
     ranges = _joined(sorted(ranges))
     found = []
     for position, (size, stride) in enumerate(zip(actual, _strides(actual))):
@@ -98,7 +99,7 @@ def _places(held: Shape, axes: set[int], actual: Shape) -> list[int] | None:
         elif any(low < end and start < high for start, end in ranges):
             return None
     covered = math.prod([actual[position] for position in found])
-    return found if covered == math.prod([held[axis] for axis in axes]) else None
+    return found if covered == math.prod([stored_shape[axis] for axis in axes]) else None
 
 
 def _strides(shape: Shape) -> list[int]:
@@ -115,11 +116,11 @@ def _joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def _grouped(held: Shape, axes: set[int]) -> tuple[Shape, list[int]]:
+def _grouped(stored_shape: Shape, axes: set[int]) -> tuple[Shape, list[int]]:
     """The shape with adjacent dimensions merged where both or neither are reduced, and the reduced positions."""
     sizes: list[int] = []
     is_reduced: list[bool] = []
-    for axis, size in enumerate(held):
+    for axis, size in enumerate(stored_shape):
         if size == 1:
             continue
         if is_reduced and is_reduced[-1] == (axis in axes):

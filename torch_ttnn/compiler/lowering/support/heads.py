@@ -20,17 +20,17 @@ DTYPES = (DataType.BFLOAT16, DataType.FLOAT32, DataType.BFLOAT8_B)
 
 def split_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> Handle | None:
     """[B, S, H * D] in storage, viewed as [B, H, S, D]."""
-    if form.axes != (0, 2, 1, 3) or not _is_split(handle, form.held):
+    if form.axes != (0, 2, 1, 3) or not _is_split(handle, form.stored_shape):
         return None
-    found = _split_merged(ttnn, builder, handle, form.held, key_heads=0)
+    found = _split_merged(ttnn, builder, handle, form.stored_shape, key_heads=0)
     return None if found is None else found[0]
 
 
 def split_qkv(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) -> tuple[Handle, Handle, Handle] | None:
     """[B, S, 3 * H * D] in storage, viewed as [3, B, H, S, D]: query, key and value."""
-    if form.axes != (2, 0, 3, 1, 4) or form.held[2] != 3:
+    if form.axes != (2, 0, 3, 1, 4) or form.stored_shape[2] != 3:
         return None
-    batch, length, _, heads, width = form.held
+    batch, length, _, heads, width = form.stored_shape
     stored = (batch, length, heads, width)
     if not _is_split(handle, (batch, length, 3 * heads, width)):
         return None
@@ -39,12 +39,12 @@ def split_qkv(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form) ->
 
 def joined_heads(ttnn: Any, builder: ProgramBuilder, handle: Handle, form: Form, shape: Shape) -> Handle | None:
     """[B, H, S, D] in storage, viewed as [B, S, H, D], to become [B, S, H * D] or [B * S, H * D]."""
-    if form.axes != (0, 2, 1, 3) or handle.shape[-2:] != form.held[-2:] or handle.dtype not in DTYPES:
+    if form.axes != (0, 2, 1, 3) or handle.shape[-2:] != form.stored_shape[-2:] or handle.dtype not in DTYPES:
         return None
-    batch, heads, length, width = form.held
+    batch, heads, length, width = form.stored_shape
     if shape not in ((batch, length, heads * width), (batch * length, heads * width)) or width % TILE_SIZE:
         return None
-    merged = builder.tiled(builder.reshaped(handle, form.held))  # merging leading dimensions is free
+    merged = builder.tiled(builder.reshaped(handle, form.stored_shape))  # merging leading dimensions is free
     return builder.reshaped(ttnn.transformer.concatenate_heads(merged), shape)
 
 

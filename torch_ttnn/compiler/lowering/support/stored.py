@@ -14,7 +14,7 @@ from ttnn_emulator import DataType
 
 def spread(ttnn: Any, builder: ProgramBuilder, x: Value, *, rows: bool = False) -> Handle:
     """Its tensor, with the dimensions of its form (storage order): in tiles, or in rows if tiles are mostly padding."""
-    return reshaped(ttnn, builder, x.base(), x.form.held, rows=rows)
+    return reshaped(ttnn, builder, x.base(), x.form.stored_shape, rows=rows)
 
 
 def reshaped(ttnn: Any, builder: ProgramBuilder, handle: Handle, shape: Sequence[int], *, rows: bool = False) -> Handle:
@@ -25,7 +25,7 @@ def reshaped(ttnn: Any, builder: ProgramBuilder, handle: Handle, shape: Sequence
     return builder.reshaped(handle, shape)
 
 
-def held_by(builder: ProgramBuilder, x: Value, handle: Handle, form: Form) -> Value:
+def stored_in(builder: ProgramBuilder, x: Value, handle: Handle, form: Form) -> Value:
     """A value of `x`'s dtype, stored in another tensor."""
     return builder.value(handle, form.shape, x.dtype, form)
 

@@ -43,7 +43,7 @@ def _require_whole_shards(input: Spec, height: int) -> None:
         return
     require(input.memory_config.memory_layout is not WIDTH, "the input must not be width sharded")
     shards = input.shard_spec
-    require(shards is not None, "the input lacks two-dimensional shards")
+    require(shards is not None, "the input has no two-dimensional shards")
     assert shards is not None
     width = input.padded_shape[-1]
     require(shards.shape[1] == width, f"shards are {shards.shape[1]} wide, the input {width}")

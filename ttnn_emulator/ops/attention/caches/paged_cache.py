@@ -81,7 +81,7 @@ def _require_table(table: Spec, users: int) -> None:
     rows = table.padded_shape[0]
     if table.is_sharded:
         shards = table.shard_spec
-        require(shards is not None, "the page table lacks two-dimensional shards")
+        require(shards is not None, "the page table has no two-dimensional shards")
         assert shards is not None
         rows //= shards.num_cores()
     require(rows == users, f"the page table has {rows} rows for {users} users")
@@ -107,7 +107,7 @@ def _input_shards(input: Spec) -> ShardSpec:
     require(input.is_sharded, "the input must be sharded")
     require(input.memory_config.memory_layout is not WIDTH, "the input must not be width sharded")
     shards = input.shard_spec
-    require(shards is not None, "the input lacks two-dimensional shards")
+    require(shards is not None, "the input has no two-dimensional shards")
     assert shards is not None
     width, height = input.padded_shape[-1], input.physical_shape[0]
     require(shards.shape[1] == width, f"shards are {shards.shape[1]} wide, the input {width}")
@@ -278,7 +278,7 @@ def paged_fused_update_cache(
     first, second = places
     overlap = any(one.intersects(other) for one in first.grid.ranges() for other in second.grid.ranges())
     require(not overlap, "the inputs must be on different cores")
-    require(first.num_cores() == second.num_cores(), "the inputs must be on as many cores")
+    require(first.num_cores() == second.num_cores(), "the inputs must be on equal numbers of cores")
 
     def compute(
         cache1: torch.Tensor, input1: torch.Tensor, cache2: torch.Tensor, input2: torch.Tensor, *rest: torch.Tensor

@@ -58,7 +58,7 @@ class RowWriter:
     def write(self, target: torch.Tensor, row: int, values: torch.Tensor) -> None:
         """`values` [..., D], already by `rows`, into row `row` of `target` [..., S, D], in place."""
         if not 0 <= row < target.shape[-2]:
-            raise ChipFault(f"row {row} lies outside of a cache of {target.shape[-2]} rows")
+            raise ChipFault(f"row {row} is outside a cache of {target.shape[-2]} rows")
         first = row // TILE_SIZE * TILE_SIZE
         around = target[..., first : first + TILE_SIZE, :]
         around.copy_(self.around(around.contiguous()))

@@ -187,7 +187,7 @@ def nlp_kv_cache_load_slice(
     batch, heads, length, width = spec.padded_shape
     require(
         0 <= seq_len_start < seq_len_end <= length,
-        f"rows {seq_len_start} to {seq_len_end} are no slice of {length} rows",
+        f"rows {seq_len_start} to {seq_len_end} are not a slice of {length} rows",
     )
     cores = batch * heads
     require(0 < cores <= board_cores(), f"{cores} heads need as many cores, there are {board_cores()}")

@@ -112,10 +112,10 @@ def split_query_key_value_and_split_heads(
     across = 1
     if spec.is_sharded:
         shards = spec.shard_spec
-        require(shards is not None, "the input lacks two-dimensional shards")
+        require(shards is not None, "the input has no two-dimensional shards")
         assert shards is not None
         end = shards.grid.bounding_box().end
-        require(end.x < grid.x and end.y < grid.y, f"core {end} lies outside of a grid of {grid}")
+        require(end.x < grid.x and end.y < grid.y, f"core {end} is outside a grid of {grid}")
         require(shards.grid.size() == 1, "shards must be on one rectangle of cores")
         require(spec.memory_config.memory_layout is BLOCK, f"the input must be block sharded, not {spec.memory_config}")
         across = (end.x if shards.orientation is ShardOrientation.ROW_MAJOR else end.y) + 1

@@ -71,7 +71,7 @@ def split_query_key_value_and_split_heads(
         _require_matching(spec, kv_input_tensor._spec, num_heads, kv_heads)
         _require_whole_heads(spec, num_heads)
     if spec.is_sharded:
-        require(kv_input_tensor is None, "a sharded input takes no separate keys and values")
+        require(kv_input_tensor is None, "a sharded input cannot have separate keys and values")
         outputs = ttnn.experimental.create_qkv_heads(
             _as_4d(input_tensor),
             num_heads=num_heads,
@@ -161,7 +161,7 @@ def require_concat_input(spec: Spec, config: MemoryConfig, heads: int, rows: int
     shards = spec.shard_spec
     require(spec.memory_config.memory_layout is not WIDTH, "the input must not be width sharded")
     require(config.is_sharded() and config.memory_layout is not HEIGHT, f"shards cannot go to {config.brief()}")
-    require(shards is not None, "the input lacks two-dimensional shards")
+    require(shards is not None, "the input has no two-dimensional shards")
     assert shards is not None
     width = spec.padded_shape[-1]
     require(shards.shape[1] == width, f"shards are {shards.shape[1]} wide, heads {width}")
@@ -297,7 +297,7 @@ def require_sharding(
         require_interleaved(config)
         return
     shards = query.shard_spec
-    require(shards is not None, "the input lacks two-dimensional shards")
+    require(shards is not None, "the input has no two-dimensional shards")
     assert shards is not None
     _require_all_rows(query, shards, by_logical_rows)
     layout = config.memory_layout
@@ -314,7 +314,7 @@ def require_sharding(
         other = rest.shard_spec
         require(other is not None, "keys and values must be sharded as the queries are")
         assert other is not None
-        require(other.grid == shards.grid, "keys and values lie on other cores than the queries")
+        require(other.grid == shards.grid, "keys and values are on other cores than the queries")
         require(other.orientation is shards.orientation, "keys and values are sharded in another orientation")
         _require_all_rows(rest, other, by_logical_rows)
         require(other.shape[1] == sections * head_dim, f"shards of keys and values are {other.shape[1]} wide")

@@ -83,7 +83,10 @@ def plan_binary(
         b = _number_for(kind, a, b)
     out_dtype = _result_dtype(kind, a, b_spec, dtype, output)
     layouts = _Layouts.of(a, b_spec, convert_layouts)
-    require(not (output is not None and layouts.rows and convert_layouts), "row-major operands take no output tensor")
+    require(
+        not (output is not None and layouts.rows and convert_layouts),
+        "row-major operands exclude an output tensor",
+    )
     if not layouts.in_rows and convert_layouts:
         a = tiled(a)
         b_spec = tiled(b_spec) if b_spec is not None else None

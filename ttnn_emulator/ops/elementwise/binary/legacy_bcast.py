@@ -40,7 +40,7 @@ def bcast(
     require(a.dtype in FLOAT_DTYPES, f"bcast takes floats, not {a.dtype}")
     config = memory_config if memory_config is not None else input_a.memory_config
     if output_tensor is not None:
-        require(output_tensor.dtype in FLOAT_DTYPES, f"bcast gives floats, not {output_tensor.dtype}")
+        require(output_tensor.dtype in FLOAT_DTYPES, f"bcast returns floats, not {output_tensor.dtype}")
         config = output_tensor.memory_config
     _require_memory(a, config, dim)
     _require_batches(a, b, dim)
@@ -81,10 +81,13 @@ def _last_two(spec: Spec) -> tuple[int, int]:
 def _require_memory(a: Spec, config: MemoryConfig, dim: Any) -> None:
     layout = a.memory_config.memory_layout
     if dim is BcastOpDim.W:
-        require(layout is INTERLEAVED and config.memory_layout is INTERLEAVED, "broadcasting the width takes no shards")
+        require(
+            layout is INTERLEAVED and config.memory_layout is INTERLEAVED,
+            "broadcasting along the width needs interleaved tensors",
+        )
     elif dim is BcastOpDim.H:
         require(a.is_sharded == config.is_sharded(), "input and result must both be sharded or both be interleaved")
-        require(layout is not HEIGHT_SHARDED, "broadcasting the height takes no shards of the height")
+        require(layout is not HEIGHT_SHARDED, "broadcasting along the height does not support height shards")
     else:
         require(layout in (INTERLEAVED, HEIGHT_SHARDED), f"broadcasting both sides does not support {layout}")
         require(layout is config.memory_layout, f"the result must be {layout} as the input, not {config.memory_layout}")
@@ -109,7 +112,7 @@ def _computation(kind: str, a: Spec, b: Spec, out: Spec, dim: Any) -> Any:
 
     def compute(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         if out.shape != a.shape:
-            raise ChipFault(f"a result of shape {list(a.shape)} goes into a tensor of shape {list(out.shape)}")
+            raise ChipFault(f"a result of shape {list(a.shape)} is written to a tensor of shape {list(out.shape)}")
         if y.dim() < 2:
             y = y.reshape((1,) * (2 - y.dim()) + tuple(y.shape))
         x = carriers.truncate_bf16(x) if a.dtype is DataType.FLOAT32 else x

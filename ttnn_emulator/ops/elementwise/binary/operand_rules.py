@@ -135,7 +135,7 @@ def same_but_for_leading_ones(shape: Sequence[int], other: Sequence[int]) -> boo
     return (1,) * (rank - len(shape)) + tuple(shape) == (1,) * (rank - len(other)) + tuple(other)
 
 
-# -- where the result lies --------------------------------------------------------------------------------------------
+# -- where the result is placed ---------------------------------------------------------------------------------------
 
 
 def adjusted_shards(shard: ShardSpec, before: Sequence[int], after: Sequence[int]) -> ShardSpec:

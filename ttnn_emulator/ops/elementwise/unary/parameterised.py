@@ -198,7 +198,7 @@ def _link(name: str, params: tuple[float, ...], dtype: DataType) -> Activation:
     if not params:
         require(name in WITHOUT_PARAMETERS, f"{name} needs a parameter")
     else:
-        require(name in WITH_PARAMETERS, f"{name} takes no parameters")
+        require(name in WITH_PARAMETERS, f"{name} has no parameters")
         require(len(params) > 1 or name not in TWO_PARAMETERS, f"{name} takes two parameters")
     if name == "sigmoid" and params:
         require(params[0] in (2.0, 4.0), f"the vector mode of sigmoid is 2 or 4, not {params[0]}")

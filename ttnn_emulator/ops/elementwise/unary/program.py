@@ -93,7 +93,7 @@ def _output(source: Spec, memory_config: MemoryConfig | None, given: Spec | None
         mixed = {source.dtype, given.dtype} <= MIXED_OUTPUTS
         require(
             mixed or given.dtype is source.dtype,
-            f"a result of {source.dtype} does not go into a tensor of {given.dtype}",
+            f"a result of {source.dtype} does not fit into a tensor of {given.dtype}",
         )
         require(given.shape == source.shape, f"the output has shape {list(given.shape)}, not {list(source.shape)}")
         require(given.layout is source.layout, f"the output is in {given.layout}, the input in {source.layout}")

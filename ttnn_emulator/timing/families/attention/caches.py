@@ -12,6 +12,7 @@ from ttnn_emulator.timing.families.data_movement.untilize import untilize_ns
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import (
     NO_TRAFFIC,
+    USERS_PER_TILE,
     Stages,
     kernels_of,
     moved,
@@ -31,7 +32,6 @@ UPDATE, PAGED, PAGED_FILL = "UpdateKVCacheOperation", "PagedUpdateCacheDeviceOpe
 FUSED = "PagedFusedUpdateCacheDeviceOperation"
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/kv_cache/device/update_cache_multi_core_program_factory.cpp, granularity
 USERS_AT_A_TIME = 2
-USERS = 32  # users of a tile of the input
 # Bytes of a row in the untilized buffers, per tile.
 ROW_BYTES = 2 * TILE_SIZE
 
@@ -52,9 +52,9 @@ def update_launch(run: ProgramRun, cache: Spec, source: Spec) -> Launch:
     """A token of every user: heads are divided among cores, users follow each other in pairs."""
     kernels = kernels_of(run)
     wide = div_up(cache.padded_shape[-1], TILE_SIZE)
-    heads = max(source.padded_shape[1] * div_up(source.padded_shape[-2], USERS), 1)
+    heads = max(source.padded_shape[1] * div_up(source.padded_shape[-2], USERS_PER_TILE), 1)
     cores = shard_cores(source) or min(heads, run.board.cores)
-    users = min(USERS, cache.padded_shape[0])
+    users = min(USERS_PER_TILE, cache.padded_shape[0])
     together = min(USERS_AT_A_TIME, users)
     read, compute, write = _rewritten_ns(run, cache, wide)
     wait = reads(kernels, cache).wait_ns(tile_size(cache))
@@ -108,7 +108,7 @@ def fill(call: Call) -> Sequence[Launch]:
 
 
 def paged_launch(run: ProgramRun, cache: Spec, source: Spec, indices: int) -> Launch:
-    """A token of every user, each on a core of its own, which holds all heads of its token.
+    """A token of every user, one core per user, which holds all heads of the token.
 
     indices  tensors of positions and pages that are read first
     """
@@ -149,7 +149,7 @@ def paged(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.experimental.paged_fused_update_cache", "ttnn.experimental.indexed_fused_update_cache")
 def paged_fused(call: Call) -> Sequence[Launch]:
-    """Keys and values at the same time, on cores of their own."""
+    """Keys and values at the same time, on different cores."""
     cache, source = call.tensors[:2]
     launch = paged_launch(planned_run(call, FUSED, call.tensors), cache, source, _indices(call))
     return [launch]

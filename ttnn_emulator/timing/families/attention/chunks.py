@@ -11,7 +11,7 @@ from ttnn_emulator.tensors.spec import tile_bytes
 from ttnn_emulator.timing.chips import CHIPS, FIDELITY_CYCLES
 from ttnn_emulator.timing.families.matmul.matmul import KERNEL
 from ttnn_emulator.timing.recorded_arguments import Precision
-from ttnn_emulator.timing.tile_kernels import PACK_CYCLES, combine_cycles
+from ttnn_emulator.timing.tile_kernels import PACK_CYCLES, STEP_CYCLES, combine_cycles
 from ttnn_emulator.timing.vector_unit import unary_cycles
 
 FAMILY = "attention"
@@ -22,7 +22,6 @@ SCORE_CYCLES = 60.0  # fit
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/transformer/sdpa/device/kernels/compute/compute_common.hpp, sdpa_inner_loop
 # A chunk of keys takes two products, the maximum, exponentials, and five operations on sums and maxima of rows.
 STEPS = 8
-STEP_CYCLES = 300.0  # fit: configuring the unpackers and the packer for other buffers
 ROW_CYCLES = 250.0  # fit: the running maximum and sum of one row of tiles
 MASK_CYCLES = 40.0  # fit: adding a tile of the mask
 

@@ -13,7 +13,6 @@ from ttnn_emulator.timing.calls import Call, prices
 from ttnn_emulator.timing.families.attention.chunks import (
     NARROW,
     ROW_CYCLES,
-    STEP_CYCLES,
     Chunk,
     chunk_cycles,
     ending_cycles,
@@ -32,6 +31,7 @@ from ttnn_emulator.timing.movement import (
 )
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import Precision, field_of, grid_of, precision_of
+from ttnn_emulator.timing.tile_kernels import STEP_CYCLES
 
 PROGRAM, FAMILY = "SdpaDecodeDeviceOperation", "decode attention"
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa_decode/device/kernels/rt_args_common.hpp,
@@ -100,7 +100,7 @@ def decode_launch(decoding: Decoding, run: ProgramRun) -> Launch:
 
 @prices("ttnn.prim.sdpa_decode")
 def decode(call: Call) -> Sequence[Launch]:
-    """Positions are known only if they are arguments; if they are in a tensor, all of the cache is read."""
+    """Positions are known only if they are arguments; if they are in a tensor, the whole cache is read."""
     q, k = call.tensors[:2]
     v, table, settings = call.tensor("v") or k, call.tensor("page_table"), call.arguments.get("settings")
     geometry = field_of(settings, "geometry")
@@ -150,7 +150,7 @@ _GRID = re.compile(r"grid\D{0,3}(\d+)\s*x\s*(\d+)")
 
 @times(PROGRAM, "ScaledDotProductAttentionDecode", family=FAMILY)
 def decode_row(run: ProgramRun) -> Launch:
-    """A row of a sheet; without a position in its attributes, all of the cache is taken to be read."""
+    """A row of a sheet; without a position in its attributes, the whole cache is assumed to be read."""
     q, k, v = run.inputs[:3]
     users = q.shape[1]
     paged = k.shape[0] != users

@@ -28,19 +28,19 @@ from ttnn_emulator.timing.movement import (
     writes,
 )
 from ttnn_emulator.timing.programs import ProgramRun, times
-from ttnn_emulator.timing.recorded_arguments import precision_of
-from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES, PHASES, combine_cycles, pack_cycles
+from ttnn_emulator.timing.recorded_arguments import precision_of_call
+from ttnn_emulator.timing.shards import is_local
+from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES, PHASES, STEP_CYCLES, combine_cycles, pack_cycles
 
 FAMILY = "rotary embedding"
 HALVES, PAIRS, FUSED = "RotaryEmbedding", "RotaryEmbeddingLlamaDeviceOperation", "RotaryEmbeddingLlamaFusedQK"
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/experimental/transformer/rotary_embedding_llama/device/kernels/compute/rotary_embedding_llama.cpp,  # noqa: E501
 # kernel_main: a product by the matrix, two by sine and cosine, and a sum
 STEPS = 4
-STEP_CYCLES = 300.0  # fit: configuring the unpackers and the packer for other buffers, waiting for the packer
 
 
 def step_cycles(run: ProgramRun, tiles: int, fidelity: MathFidelity) -> float:
-    """A product or sum of some tiles at a time, without the other steps' overlapping it."""
+    """A product or sum of some tiles at a time, not overlapped with other steps."""
     size = tile_size(run.inputs[0])
     return STEP_CYCLES + tiles * (combine_cycles(2 * size, PHASES[fidelity]) + pack_cycles(size, run.chip))
 
@@ -61,7 +61,7 @@ def _pairs(run: ProgramRun, fidelity: MathFidelity) -> Launch:
     kernels, size = kernels_of(run), tile_size(source)
     width = div_up(source.shape[-1], TILE_SIZE)
     compute = run.chip.ns(STEPS * step_cycles(run, width, fidelity))
-    if source.is_sharded and source.memory_config.is_l1:
+    if is_local(source):
         shards = source.shard_spec
         rows = 1 if shards is None else div_up(shards.shape[0], TILE_SIZE)
         return moved(run, FAMILY, shard_cores(source) or 1, Stages(rows, 0.0, compute), NO_TRAFFIC)
@@ -87,24 +87,18 @@ def pairs_row(run: ProgramRun) -> Launch:
     return _pairs(run, run.fidelity or MathFidelity.HiFi4)
 
 
-@prices("ttnn.experimental.rotary_embedding_llama")
+@prices("ttnn.experimental.rotary_embedding_llama", "ttnn.experimental.deepseek_prefill.rotary_embedding_indexed")
 def pairs(call: Call) -> Sequence[Launch]:
-    precision = precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi4)
-    return [_pairs(planned_run(call, PAIRS, call.tensors), precision.fidelity)]
-
-
-@prices("ttnn.experimental.deepseek_prefill.rotary_embedding_indexed")
-def indexed_pairs(call: Call) -> Sequence[Launch]:
-    """The same with rows of sine and cosine that begin at positions from a tensor."""
-    precision = precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi4)
+    """Rows of sine and cosine begin at the first position, or at one from a tensor."""
+    precision = precision_of_call(call, MathFidelity.HiFi4)
     return [_pairs(planned_run(call, PAIRS, call.tensors), precision.fidelity)]
 
 
 @prices("ttnn.experimental.rotary_embedding_llama_fused_qk")
 def fused(call: Call) -> Sequence[Launch]:
-    """Queries and keys of all users, each user on a core of its own: queries on some cores, keys on others."""
+    """Queries and keys of all users, one core per user: queries on some cores, keys on others."""
     run = planned_run(call, FUSED, call.tensors)
-    precision = precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi4)
+    precision = precision_of_call(call, MathFidelity.HiFi4)
     q, k = call.tensors[:2]
     width = div_up(q.shape[-1], TILE_SIZE)
     shards = q.shard_spec
@@ -127,13 +121,13 @@ def _halves(run: ProgramRun, fidelity: MathFidelity, *, one_position: bool) -> L
     rows = max(tiles // width, 1)
     cores = shard_cores(source) or shard_cores(out) or min(rows, run.board.cores)
     mine = div_up(rows, cores)
-    local = source.is_sharded and source.memory_config.is_l1
+    local = is_local(source)
     table = reads(kernels, cos)
     own = kernels.local.ns(size) if local else 2 * reads(kernels, source).ns(size)
     read = own + (0.0 if one_position else 2 * table.ns(tile_size(cos)))
     # Half of the tiles are multiplied by -1 first.
     steps = (STEPS - 0.5) * (HANDOVER_CYCLES + step_cycles(run, 1, fidelity) - STEP_CYCLES / 2)
-    write = 0.0 if out.is_sharded and out.memory_config.is_l1 else writes(kernels, out).ns(size)
+    write = 0.0 if is_local(out) else writes(kernels, out).ns(size)
     start = 0.0
     if one_position:
         # The row of the position is copied out of untilized tiles of sine and cosine, and tilized again.
@@ -158,14 +152,14 @@ def halves_row(run: ProgramRun) -> Launch:
 
 @prices("ttnn::rotary_embedding")
 def halves(call: Call) -> Sequence[Launch]:
-    precision = precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi4)
+    precision = precision_of_call(call, MathFidelity.HiFi4)
     one = call.arguments.get("token_index") is not None
     return [_halves(planned_run(call, HALVES, call.tensors), precision.fidelity, one_position=one)]
 
 
 @prices("ttnn.experimental.rotary_embedding_hf")
 def halves_of_users(call: Call) -> Sequence[Launch]:
-    precision = precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi4)
+    precision = precision_of_call(call, MathFidelity.HiFi4)
     return [
         _halves(
             planned_run(call, "RotaryEmbeddingHfDeviceOperation", call.tensors), precision.fidelity, one_position=False

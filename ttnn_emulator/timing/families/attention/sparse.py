@@ -1,4 +1,4 @@
-"""Attention to chosen keys, the scores that choose them, and attention to points of an image."""
+"""Attention to selected keys, the scores that select them, and attention to points of an image."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ttnn_emulator.timing.movement import (
     write_traffic,
     writes,
 )
-from ttnn_emulator.timing.recorded_arguments import precision_of
+from ttnn_emulator.timing.recorded_arguments import precision_of_call
 from ttnn_emulator.timing.tile_kernels import combine_cycles
 
 FAMILY = "sparse attention"
@@ -58,7 +58,7 @@ def chosen_keys(call: Call) -> Sequence[Launch]:
         div_up(depth, TILE_SIZE),
         div_up(width, TILE_SIZE),
         NARROW,
-        precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi2),
+        precision_of_call(call, MathFidelity.HiFi2),
     )
     size, rows = row_size(k) if not k.is_tile else NARROW * chunk.depth / TILE_SIZE, columns * TILE_SIZE
     read = reads(kernels, k).ns(size, rows * (1 if v is None else 2))
@@ -74,7 +74,7 @@ def chosen_keys(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.experimental.indexer_score_dsa", "ttnn.experimental.indexer_score_msa")
 def scores(call: Call) -> Sequence[Launch]:
-    """Scores of all keys for every token: products of all heads, which are weighed and added up."""
+    """Scores of all keys for every token: products of all heads, which are weighted and summed."""
     q, k = call.tensors[:2]
     out = call.outputs[0]
     run = planned_run(call, "IndexerScoreDeviceOperation", call.tensors)
@@ -82,7 +82,7 @@ def scores(call: Call) -> Sequence[Launch]:
     heads, tokens, depth = q.shape[-3:]
     keys = int(call.arguments.get("kv_len") or k.shape[-2])
     rows, columns, inner = div_up(tokens, TILE_SIZE), div_up(keys, TILE_SIZE), div_up(depth, TILE_SIZE)
-    precision = precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi2)
+    precision = precision_of_call(call, MathFidelity.HiFi2)
     chunk = Chunk(1, 8, inner, 1, NARROW, precision)
     cores = min(rows * div_up(columns, 8), call.board.cores)
     steps = div_up(rows * div_up(columns, 8), cores)
@@ -97,7 +97,7 @@ def scores(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.experimental.multi_scale_deformable_attn")
 def points(call: Call) -> Sequence[Launch]:
-    """Every point of a query reads its four neighbours, which are weighed and added up."""
+    """Every point of a query reads its four neighbours, which are weighted and summed."""
     value, grid = call.tensors[:2]
     out = call.outputs[0]
     run = planned_run(call, "MultiScaleDeformableAttnDeviceOperation", call.tensors)

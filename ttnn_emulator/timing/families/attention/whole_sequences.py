@@ -30,7 +30,7 @@ from ttnn_emulator.timing.movement import (
     writes,
 )
 from ttnn_emulator.timing.movement import reads as reads_of
-from ttnn_emulator.timing.recorded_arguments import Precision, field_of, grid_of, precision_of
+from ttnn_emulator.timing.recorded_arguments import Precision, field_of, grid_of, precision_of, precision_of_call
 
 PROGRAM, JOINT = "SDPAOperation", "JointSDPADeviceOperation"
 # tt-metal v0.81.1: ttnn/cpp/ttnn/operations/transformer/sdpa/device/sdpa_program_factory.cpp, q_chunk_size
@@ -85,7 +85,7 @@ def visible_chunks(attention: Attention) -> float:
 def busiest_core(attention: Attention) -> tuple[int, int, float]:
     """Cores that work, and the chunks of queries and of scores of the busiest one.
 
-    Causal chunks are given out in pairs of an early and a late one, if there are as many early as late ones.
+    Causal chunks are assigned in pairs of an early and a late one, if their number is even.
     """
     count = chunks_in(attention.queries, attention.rows)
     visible = visible_chunks(attention)
@@ -229,7 +229,7 @@ def joint(call: Call) -> Sequence[Launch]:
         rows=rows,
         columns=columns,
         cores=grid_of(field_of(program, "compute_with_storage_grid_size")) or call.board.cores,
-        precision=precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi2),
+        precision=precision_of_call(call, MathFidelity.HiFi2),
         streams=False,
         shares_keys=False,
     )

@@ -1,4 +1,4 @@
-"""Collectives: gathering, scattered sums, sums, broadcasts, sending, and the parts that every chip keeps."""
+"""Collectives: gather, reduce-scatter, all-reduce, broadcast, send, and partition."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def scatter(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.prim.all_reduce_async")
 def reduce(call: Call) -> Sequence[Launch]:
-    """Every chip sends its shards to all others, which add what they got."""
+    """Every chip sends its shards to all others, which add them."""
     source, out = call.tensors[0], call.outputs[0]
     axis = call.arguments.get("cluster_axis")
     chips = call.board.chips if axis is None else call.board.mesh[int(axis)]

@@ -19,7 +19,7 @@ class Fabric:
     share              of it that tensors get; the rest are headers and acknowledgements
     page_ns            a worker's time per page: one worker feeds one direction of a link
     hop_ns             until the first packet has crossed one more chip
-    start_ns           connecting to the routers, and waiting until all chips are there
+    start_ns           connecting to the routers, and waiting for all chips
     step_ns            of a sum that travels from chip to chip: until the next chip may add to it
     """
 
@@ -41,17 +41,17 @@ FABRICS = {
     Arch.BLACKHOLE: Fabric(25.0, 0.84, 80.0, 515.0, 7_000.0, 4_500.0),
     Arch.GRAYSKULL: Fabric(12.5, 0.84, 530.0, 711.0, 9_000.0, 4_500.0),
 }
-# Links between neighbours on a board: a galaxy's chips are joined by four, a t3000's by one or two.
+# Links between neighbours on a board: a galaxy's chips are connected by four, a t3000's by one or two.
 LINKS = {"galaxy": 4, "t3000": 1, "n300": 2}
 DEFAULT_LINKS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How the chips of a group are joined.
+    """How the chips of a group are connected.
 
     chips  of the group
-    ring   whether the last one is joined to the first
+    ring   whether the last one is connected to the first
     links  between neighbours
     """
 

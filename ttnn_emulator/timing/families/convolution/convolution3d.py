@@ -28,7 +28,7 @@ ADD_CYCLES = 60.0
 def video_launch(
     video: Spec, weight: Spec, target: Spec, board: Board, fidelity: MathFidelity, taps: int, block: int = 0
 ) -> Launch:
-    """The predicted time of one convolution. Blocks are taken for a tile of windows: plans do not have their size."""
+    """The predicted time of one convolution. Plans do not have the size of blocks: a tile of windows is assumed."""
     arch, chip, kernel = board.arch, CHIPS[board.arch], KERNELS[board.arch]
     channels = max(video.shape[-1], 1)
     block = block or min(channels, TILE_SIZE)

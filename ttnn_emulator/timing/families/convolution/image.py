@@ -1,4 +1,4 @@
-"""Operations on images beside convolutions and pools: slices in DRAM, folding, enlarging, sampling, channel order."""
+"""Other operations on images: slices in DRAM, folding, upsampling, sampling, channel order."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ImageTimes:
 
     row_ns, tile_ns    a row, or a tile, between a slice in DRAM and a shard: addresses by dimension, and waiting
     slices             GB/s of DRAM for rows of slices
-    write_ns           a row that is enlarged, to DRAM
+    write_ns           an upsampled row, to DRAM
     transposed_cycles  a tile that is transposed and untilized
     summed_ns          a tile of an integral image
     """
@@ -319,5 +319,5 @@ def _volume(specs: Sequence[Any]) -> int:
 
 
 def cost_of_weighted_sum() -> float:
-    """Cycles of a tile times a constant, added to another."""
+    """Cycles to multiply a tile by a constant and add another."""
     return 120.0

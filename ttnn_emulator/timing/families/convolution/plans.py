@@ -31,7 +31,7 @@ from ttnn_emulator.timing.shards import grid_of, shards_of
 class Planned:
     """One convolution in L1, from its plan or from a record of it.
 
-    placed      the input as the halo reads it; `moved`: a copy was made for that
+    placed      the input as the halo reads it; `moved`: it was copied for that
     halo_bytes  bytes per core of the halo; 0 if there is none
     operands    weights and bias, where they are known
     """

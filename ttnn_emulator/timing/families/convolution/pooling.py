@@ -39,7 +39,7 @@ class PoolTimes:
 
     read_ns   gathering one run of pixels
     window    cycles of the compute kernel per window, and per tile of it
-    index     cycles per tile of a max pool that gives indices
+    index     cycles per tile of a max pool that returns indices
     tilize    cycles per tile of a tiled output
     """
 
@@ -117,7 +117,7 @@ def pool(run: ProgramRun) -> Launch:
     width = div_up(source.physical_shape[1], across)
     windows = div_up(target.physical_shape[0], down)
     held = div_up(source.physical_shape[0], down)
-    # Sheets do not tell the kernel: one window takes the whole image, several are taken for the common 3 x 3.
+    # Sheets do not have the kernel size: one window is the whole image, several are assumed to be the common 3 x 3.
     kernel = (1, held) if windows <= 1 else (3, 3)
     work = Pooling(run.cores, windows, div_up(width, TILE_SIZE), kernel, width * 2, target.is_tile)
     return pool_launch(work, run.board.arch)

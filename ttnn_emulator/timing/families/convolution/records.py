@@ -1,4 +1,4 @@
-"""Convolutions of call lists: `resolved` has what was decided for a call."""
+"""Convolutions of call lists: `resolved` has the library's decisions for a call."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ def _problem(call: Call, settings: Settings, source: Spec | None, output: Spec, 
     if "input_length" in arguments:
         size = (1, arguments["input_length"])
         kernel, stride, dilation = ((1, arguments.get(name) or 1) for name in ("kernel_size", "stride", "dilation"))
-        given = arguments.get("padding") or 0
-        padding = (0, 0, *given) if isinstance(given, Sequence) else (0, given)
+        pads = arguments.get("padding") or 0
+        padding = (0, 0, *pads) if isinstance(pads, Sequence) else (0, pads)
     else:
         size = (arguments["input_height"], arguments["input_width"])
         kernel, stride, dilation = (

@@ -1,4 +1,4 @@
-"""Convolutions of performance sheets: what can be told from specs, and the settings that were common."""
+"""Convolutions of performance sheets: what specs tell, and the settings that were common."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.shards import grid_of
 
 LARGEST_KERNEL = 16
-# Models gather blocks of one tile, unless a core's output has few tiles. Where fidelity was lowered, blocks were made
-# larger and buffers doubled, too.
+# Models gather blocks of one tile, unless a core's output has few tiles. Where fidelity was lowered, blocks were also
+# larger and buffers doubled.
 FEW_TILES, MORE_TILES = 3, 8
 
 
@@ -34,7 +34,7 @@ def convolution(run: ProgramRun) -> Launch:
 
 
 def guessed(run: ProgramRun) -> Convolution:
-    """The convolution of a row. Sheets have neither kernel nor blocks: the kernel is taken for square."""
+    """The convolution of a row. Sheets have neither kernel nor blocks: the kernel is assumed to be square."""
     source, weight, target = run.inputs[0], run.inputs[1], run.outputs[0]
     scheme = source.memory_config.memory_layout
     rows, columns = weight.physical_shape
@@ -83,7 +83,7 @@ def guessed(run: ProgramRun) -> Convolution:
 
 
 def _kernel(rows: int, channels: int, across: int) -> int:
-    """The square kernel that has so many rows of prepared weights."""
+    """The square kernel whose prepared weights have this number of rows."""
     for size in range(1, LARGEST_KERNEL):
         if across * size * round_up(size * channels, TILE_SIZE) == rows:
             return size

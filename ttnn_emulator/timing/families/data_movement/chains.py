@@ -1,6 +1,6 @@
 """Prices of operations whose plan is a chain of programs, and of the kernels behind composite operations.
 
-A plan has its programs in `work`. For a call of a list, the operation is planned again.
+A plan has its programs in `work`. Calls of a list are planned again.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ def price_copy(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.prim.dram_prefetcher")
 def prefetch(call: Call) -> Sequence[Launch]:
-    """Cores next to the banks read all weights of all layers; the receivers take them as they need them."""
+    """Cores next to the banks read all weights of all layers; the receivers consume them."""
     *weights, _ = call.tensors
     layers = int(call.arguments.get("num_layers", 1))
     total = float(layers * sum(spec.num_pages * spec.page_bytes for spec in weights))

@@ -1,4 +1,4 @@
-"""Copies: page by page from one memory to another, with a change of format on the way if asked."""
+"""Copies: page by page from one memory to another, converted on the way if requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that are made on the device: one value, ranges, random values. What the host fills launches nothing."""
+"""Tensors created on the device: one value, ranges, random values. Tensors that the host fills launch nothing."""
 
 from __future__ import annotations
 

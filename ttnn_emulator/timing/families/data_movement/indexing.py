@@ -33,7 +33,7 @@ from ttnn_emulator.timing.programs import ProgramRun, times
 
 EMBEDDING, GATHER, SCATTER, FILL, SEARCH = "embedding", "gather", "scatter", "index_fill", "nonzero"
 
-# Cycles of a core per value that it finds, reads and writes; guesses, as no such program was measured.
+# Cycles of a core per value that it looks up, reads and writes; guesses, as no such program was measured.
 GATHER_CYCLES = 30.0
 SCATTER_CYCLES = 35.0
 SCAN_CYCLES = 12.0

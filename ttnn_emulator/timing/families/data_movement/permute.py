@@ -36,11 +36,11 @@ TRANSPOSE, PERMUTE = "transpose", "permute"
 Order = tuple[int, ...]
 
 LINE_CYCLES = 38.0  # fit: a line of a face, written
-HC_LINE_CYCLES = 62.0  # fit: the same in the transpose of C and H, which finds the place of each line anew
+HC_LINE_CYCLES = 62.0  # fit: the same in the transpose of C and H, which computes the place of each line
 PADDING_LINE_CYCLES = 47.0  # fit: a line of a face, filled with padding by the core itself
 INDEX_CYCLES = 300.0  # fit: the place of a page in the other tensor; the cores divide in software
 # A tile through the destination register, one at a time, and one that is tilized, transposed and untilized with the
-# units set up anew. Guesses: no program that was measured is bound by them.
+# units reconfigured. Guesses: no measured program is bound by them.
 TRANSPOSE_CYCLES = 180.0
 CROSSED_CYCLES = 1500.0
 LINES = 2 * TILE_SIZE  # lines of faces in a tile

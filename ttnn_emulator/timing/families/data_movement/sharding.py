@@ -56,7 +56,7 @@ TRAFFIC = {
 }
 # Copying a tile through the destination register to change its format, after all of a shard was read.
 CONVERT_CYCLES = 80.0
-# Rows that are not aligned like DRAM go through a scratchpad, so many at a time.
+# Rows that are not aligned like DRAM go through a scratchpad, this many at a time.
 UNALIGNED_IN_FLIGHT = 4
 WAITING_ROW_NS = 415.0  # fit
 
@@ -243,7 +243,7 @@ def change_of_memory(source: Spec, target: Spec, board: Board) -> list[Launch]:
 
 
 def _reshards(source: Spec, target: Spec) -> bool:
-    """Rows that are cut into other widths go through DRAM."""
+    """Row-major shards of another width go through DRAM."""
     one, other = source.shard_spec, target.shard_spec
     if source.is_tile or one is None or other is None:
         return True

@@ -42,7 +42,7 @@ PAD_INDEX_CYCLES = 200.0
 
 
 def _rows_ns(run: ProgramRun, access: Access, row: float, rows: float, cycles: float) -> float:
-    """Rows in flight together, each found by counters, then a barrier."""
+    """Rows in flight together, each addressed by counters, then a barrier."""
     return rows * max(access.issue_ns + run.chip.ns(cycles), row / access.bytes_per_ns) + access.wait_ns(row)
 
 

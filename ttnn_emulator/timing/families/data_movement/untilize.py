@@ -23,6 +23,7 @@ from ttnn_emulator.timing.movement import (
     writes,
 )
 from ttnn_emulator.timing.programs import ProgramRun, times
+from ttnn_emulator.timing.shards import is_local
 
 FAMILY = "untilize"
 UNPADDING = "untilize_with_unpadding"
@@ -49,7 +50,7 @@ def untilize_ns(run: ProgramRun, source: Spec, tiles: int, *, packs_faster: bool
 def untilize(run: ProgramRun) -> Launch:
     """Whole tiles."""
     source, target = run.inputs[0], run.outputs[0]
-    if source.is_sharded and source.memory_config.is_l1:
+    if is_local(source):
         if target.is_sharded:
             return _in_place(run, source)
         return _from_shards(run, source, target, FAMILY)
@@ -62,7 +63,7 @@ def untilize(run: ProgramRun) -> Launch:
 def untilize_with_unpadding(run: ProgramRun) -> Launch:
     """Tiles with padding that is left out. Every row is written and waited for."""
     source, target = run.inputs[0], run.outputs[0]
-    if source.is_sharded and source.memory_config.is_l1:
+    if is_local(source):
         if target.is_sharded:
             return _in_place(run, source, UNPADDING, target)
         return _from_shards(run, source, target, UNPADDING)

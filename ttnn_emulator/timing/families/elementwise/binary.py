@@ -20,12 +20,12 @@ from ttnn_emulator.timing.families.elementwise.unary import rows_of, typecast_la
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.programs import PROGRAMS, ProgramRun, times
 from ttnn_emulator.timing.releases import Release
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_by_tile import (
     COSTS,
     Stream,
     Traffic,
     bytes_of_tile,
-    is_local,
     shard_tiles,
     stream_launch,
     tiles_of,

@@ -13,12 +13,12 @@ from ttnn_emulator.timing.chips import CHIPS
 from ttnn_emulator.timing.families.elementwise.unary import typecast_launch, unary_launch
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.programs import ProgramRun, times
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_by_tile import (
     COSTS,
     Operands,
     Stream,
     bytes_of_tile,
-    is_local,
     operands_launch,
     shard_tiles,
     stream_launch,
@@ -63,7 +63,7 @@ def several_launch(
 
 @times(TERNARY, "WhereDeviceOperation", family=TERNARY_FAMILY)
 def ternary(run: ProgramRun) -> Launch:
-    """Sheets do not name the function: a choice is taken for one."""
+    """Sheets do not name the function: it is assumed to be a `where`."""
     cycles = ternary_cycles("where", run.board.arch)
     return several_launch(TERNARY, TERNARY_FAMILY, run.inputs[:3], run.outputs[:1], cycles, run.board, cores=run.cores)
 

@@ -17,11 +17,11 @@ from ttnn_emulator.timing.chips import CHIPS
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.releases import Release
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_by_tile import (
     Stream,
     Traffic,
     bytes_of_tile,
-    is_local,
     shard_tiles,
     stream_launch,
     tiles_of,

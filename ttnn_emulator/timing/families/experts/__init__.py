@@ -1,1 +1,1 @@
-"""Mixtures of experts: choosing experts, and adding up what they return."""
+"""Mixtures of experts: choosing experts, and summing their outputs."""

@@ -23,6 +23,7 @@ from ttnn_emulator.timing.movement import (
     tile_size,
     writes,
 )
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_kernels import combine_cycles
 from ttnn_emulator.timing.vector_unit import unary_cycles
 
@@ -67,10 +68,10 @@ def gate(call: Call) -> Sequence[Launch]:
     grouped = grouped and call.arguments.get("n_groups", GROUPS) != 1
     compute = choosing_ns(experts, call.board, sigmoid=call.name != "ttnn.moe", grouped=grouped)
     kernels, tiles = kernels_of(run), div_up(experts, TILE_SIZE)
-    own = scores.is_sharded and scores.memory_config.is_l1
+    own = is_local(scores)
     read = 0.0 if own else reads(kernels, scores).ns(NARROW, tiles)
     out = call.outputs[0]
-    write = 0.0 if out.is_sharded and out.memory_config.is_l1 else writes(kernels, out).ns(out.page_bytes)
+    write = 0.0 if is_local(out) else writes(kernels, out).ns(out.page_bytes)
     traffic = NO_TRAFFIC if own else read_traffic(scores, rows * tiles, NARROW)
     return [moved(run, FAMILY, cores, Stages(div_up(rows, cores), read, compute, write), traffic)]
 
@@ -97,7 +98,7 @@ def router(call: Call) -> Sequence[Launch]:
 
 
 def _summed(call: Call, program: str, experts: int, columns: int, source: Spec) -> Launch:
-    """A tile of the output is the sum of a tile of every expert, weighed by its score."""
+    """A tile of the output is the sum of a tile of every expert, weighted by its score."""
     run = planned_run(call, program, call.tensors)
     kernels, size = kernels_of(run), float(tile_size(source) if source.is_tile else NARROW)
     cores = min(max(columns, 1), call.board.cores)

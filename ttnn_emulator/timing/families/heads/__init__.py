@@ -1,1 +1,1 @@
-"""Attention heads: split from columns, and put together again."""
+"""Attention heads: split from columns, and concatenated."""

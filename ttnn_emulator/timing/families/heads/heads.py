@@ -1,4 +1,4 @@
-"""The operations that split columns into heads and put heads together."""
+"""The operations that split columns into heads and concatenate heads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ttnn_emulator.timing.families.heads.sharded import (
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import is_dram, shard_cores
 from ttnn_emulator.timing.programs import ProgramRun, times
-from ttnn_emulator.timing.tile_by_tile import is_local
+from ttnn_emulator.timing.shards import is_local
 
 CREATING = {
     "ttnn.experimental.nlp_create_qkv_heads": "NlpCreateHeadsDeviceOperation",
@@ -51,8 +51,8 @@ FETCHING = frozenset({"ttnn.experimental.nlp_create_qkv_heads", "ttnn.experiment
 
 
 def _sources(call: Call) -> list[Spec]:
-    given = [spec for name, spec in call.inputs if not name.startswith("output")]
-    return given[:2]
+    sources = [spec for name, spec in call.inputs if not name.startswith("output")]
+    return sources[:2]
 
 
 @prices(*CREATING)

@@ -15,7 +15,7 @@ from ttnn_emulator.tensors.spec import Spec, tile_bytes
 from ttnn_emulator.timing.calls import Call, prices
 from ttnn_emulator.timing.chips import CHIPS, FIDELITY_CYCLES, Chip
 from ttnn_emulator.timing.launches import Bound, Launch
-from ttnn_emulator.timing.pipelines import shared
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.vector_unit import activation_cycles
 
 OP_CODE = "MatmulDeviceOperation"
@@ -163,7 +163,7 @@ def _course(product: Product) -> Course:
 
 def _deliveries(product: Product, down: int, across: int) -> tuple[Delivery, Delivery]:
     a, b, program = product.a, product.b, product.program
-    a_in_place, b_in_place = a.is_sharded, b.is_sharded and b.memory_config.is_l1
+    a_in_place, b_in_place = a.is_sharded, is_local(b)
     cores = down * across
     if program.kind is Kind.MCAST_2D:
         return (
@@ -260,6 +260,11 @@ def _delivery_ns(delivery: Delivery, spec: Spec, tile: int, tiles: int, chip: Ch
     return read, sent
 
 
+def _share_of(bytes_per_ns: float, total_bytes_per_ns: float, cores: float) -> float:
+    """One core's rate when `cores` share a total."""
+    return min(bytes_per_ns, total_bytes_per_ns / max(cores, 1))
+
+
 def _read_from_dram(product: Product, course: Course) -> list[float]:
     """Bytes of each operand that all cores read from DRAM for one block of the inner dimension."""
     return [
@@ -274,12 +279,12 @@ def _read_from_dram(product: Product, course: Course) -> list[float]:
 def _write_ns(product: Product, chip: Chip, tiles: int, cores: int) -> float:
     """Time to write a block of the output."""
     out = product.out
-    if out.is_sharded and out.memory_config.is_l1:
+    if is_local(out):
         return 0.0
     path = chip.l1_write if out.memory_config.is_l1 else chip.dram
     rate = path.bytes_per_ns
     if not out.memory_config.is_l1:
-        rate = shared(rate, chip.dram_write_bytes_per_ns, cores)
+        rate = _share_of(rate, chip.dram_write_bytes_per_ns, cores)
     return tiles * max(path.issue_ns, product.out_tile / rate) + path.latency_ns
 
 
@@ -301,12 +306,12 @@ def _dram_bytes(product: Product, course: Course) -> float:
 
 
 def _tile_by_tile(product: Product, board: Board, chip: Chip) -> Launch:
-    """Every core computes whole output tiles and reads both operands anew for each of them."""
+    """Every core computes whole output tiles and reads both operands again for each of them."""
     tiles = product.batch * product.rows * product.columns
     cores = min(tiles, board.cores)
     per_core = div_up(tiles, cores)
     path = chip.dram
-    rate = shared(path.bytes_per_ns, chip.dram_bytes_per_ns, cores)
+    rate = _share_of(path.bytes_per_ns, chip.dram_bytes_per_ns, cores)
     # One tile of each operand, then a barrier: reader_bmm_8bank_output_tiles_partitioned.cpp of
     # ttnn/cpp/ttnn/operations/matmul/device/kernels/dataflow in v0.77.0.
     read = max(path.issue_ns, product.in0_tile / rate) + max(path.issue_ns, product.in1_tile / rate) + path.latency_ns

@@ -22,7 +22,7 @@ LARGEST_BLOCK = 16  # tiles
 def earlier_program(a: Spec, b: Spec, out: Spec, board: Board, bias_tile_bytes: int = 0) -> Program:
     """The program that the library selected before commit 37fa37ac791 of its repository.
 
-    It took a single row or column of blocks of 16 tiles for narrow, and divided the output before the inner dimension.
+    It treated one row or column of blocks of 16 tiles as narrow, and divided the output before the inner dimension.
     """
     of = Operands(a, b)
     choice = _DividesOutputFirst(
@@ -79,7 +79,7 @@ def _in_one_dimension(choice: Choice, *, mcast_in0: bool) -> Program:
 
 @times("MatmulDeviceOperation", "Matmul", family=FAMILY)
 def matmul_row(run: ProgramRun) -> Launch:
-    """A row of a sheet; the operands of a settings-free run decide on the program."""
+    """A row of a sheet; if the row has no settings, the operands determine the program."""
     a, b = run.inputs[:2]
     bias = run.inputs[2] if len(run.inputs) > 2 else None
     of = Operands(a, b)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from ttnn_emulator.enums import MathFidelity
 from ttnn_emulator.tensors.shapes import TILE_SIZE, div_up
-from ttnn_emulator.tensors.spec import Spec
 from ttnn_emulator.timing.calls import Call, prices
 from ttnn_emulator.timing.chips import FIDELITY_CYCLES
 from ttnn_emulator.timing.families.matmul.matmul import KERNEL
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import (
     NO_TRAFFIC,
+    USERS_PER_TILE,
     Stages,
     Traffic,
     kernels_of,
@@ -27,14 +27,10 @@ from ttnn_emulator.timing.movement import (
     writes,
 )
 from ttnn_emulator.timing.programs import ProgramRun
-from ttnn_emulator.timing.recorded_arguments import field_of, grid_of, precision_of
+from ttnn_emulator.timing.recorded_arguments import field_of, grid_of, precision_of_call
+from ttnn_emulator.timing.shards import is_local
 
 FAMILY = "matmul of its own kernel"
-USERS = 32  # of a tile
-
-
-def _own(spec: Spec) -> bool:
-    return spec.is_sharded and spec.memory_config.is_l1
 
 
 def _product_ns(run: ProgramRun, fidelity: MathFidelity, inner: int, unpacked: int, subblock: int = 1) -> float:
@@ -66,14 +62,14 @@ def of_users(call: Call) -> Sequence[Launch]:
     cores = grid_of(call.arguments.get("compute_with_storage_grid_size")) or call.board.cores
     outputs = tiles_of(out)
     cores = min(outputs, cores)
-    fidelity = precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi2).fidelity
+    fidelity = precision_of_call(call, MathFidelity.HiFi2).fidelity
     size = tile_size(b)
-    read = 0.0 if _own(b) else reads(kernels, b).ns(size, inner)
+    read = 0.0 if is_local(b) else reads(kernels, b).ns(size, inner)
     compute = _product_ns(run, fidelity, inner, size) + kernels.local.ns(2.0 * TILE_SIZE)
-    items = div_up(outputs, cores) * USERS
-    first = 0.0 if _own(a) else reads(kernels, a).ns(tile_size(a), inner)
-    last = 0.0 if _own(out) else writes(kernels, out).ns(tile_size(out))
-    traffic = NO_TRAFFIC if _own(b) else read_traffic(b, outputs * USERS * inner, size)
+    items = div_up(outputs, cores) * USERS_PER_TILE
+    first = 0.0 if is_local(a) else reads(kernels, a).ns(tile_size(a), inner)
+    last = 0.0 if is_local(out) else writes(kernels, out).ns(tile_size(out))
+    traffic = NO_TRAFFIC if is_local(b) else read_traffic(b, outputs * USERS_PER_TILE * inner, size)
     return [moved(run, FAMILY, cores, Stages(items, read, compute), traffic, first + last)]
 
 
@@ -86,13 +82,13 @@ def of_groups(call: Call) -> Sequence[Launch]:
     inner, columns = _tiles(a.padded_shape[-1]), _tiles(b.padded_shape[-1])
     heads = a.padded_shape[1]
     cores = min(heads, grid_of(call.arguments.get("compute_with_storage_grid_size")) or call.board.cores)
-    fidelity = precision_of(call.arguments.get("compute_kernel_config"), MathFidelity.HiFi2).fidelity
+    fidelity = precision_of_call(call, MathFidelity.HiFi2).fidelity
     size, tiles = tile_size(b), inner * columns * b.padded_shape[1]
-    read = 0.0 if _own(b) else reads(kernels, b).ns(size, tiles)
+    read = 0.0 if is_local(b) else reads(kernels, b).ns(size, tiles)
     read += tiles * size / run.chip.multicast_bytes_per_ns + run.chip.semaphore_ns
     compute = div_up(heads, cores) * columns * _product_ns(run, fidelity, inner, size, subblock=min(columns, 8))
-    traffic = NO_TRAFFIC if _own(b) else read_traffic(b, USERS * tiles, size)
-    return [moved(run, FAMILY, cores, Stages(USERS, read, compute), traffic)]
+    traffic = NO_TRAFFIC if is_local(b) else read_traffic(b, USERS_PER_TILE * tiles, size)
+    return [moved(run, FAMILY, cores, Stages(USERS_PER_TILE, read, compute), traffic)]
 
 
 # -- other forms ------------------------------------------------------------------------------------------------------
@@ -113,7 +109,7 @@ def sparse(call: Call) -> Sequence[Launch]:
     wide = int(field_of(program, "per_core_N", 1))
     step = max(int(field_of(program, "in0_block_w", 1)), 1)
     cores = min(div_up(columns, wide), call.board.cores)
-    fidelity = precision_of(arguments.get("compute_kernel_config"), MathFidelity.HiFi2).fidelity
+    fidelity = precision_of_call(call, MathFidelity.HiFi2).fidelity
     size = tile_size(b)
     blocks = div_up(inner, step)
     read = max(reads(kernels, b).ns(size, step * wide), step * rows * tile_size(a) / run.chip.multicast_bytes_per_ns)

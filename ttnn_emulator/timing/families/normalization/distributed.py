@@ -1,4 +1,4 @@
-"""Norms of rows that several chips share: statistics before the gathering of all chips' parts, the scaling after it."""
+"""Norms of rows that several chips share: statistics before the all-gather, scaling after it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import Stages, Traffic, moved, tile_size
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import field_of
-from ttnn_emulator.timing.tile_by_tile import is_local
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_kernels import combine_cycles
 
 BEFORE, AFTER = "LayerNormPreAllGatherDeviceOperation", "LayerNormPostAllGatherDeviceOperation"

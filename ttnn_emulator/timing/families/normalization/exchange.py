@@ -1,4 +1,4 @@
-"""Statistics that the cores of a line exchange: every core adds up some rows, the first one sends the sums to all."""
+"""Statistics that the cores of a line exchange: every core sums some rows, and the first one sends the sums to all."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import KERNELS, Stages, Traffic, is_dram, moved, shard_cores, tile_size
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import layout_of
-from ttnn_emulator.timing.tile_by_tile import is_local
+from ttnn_emulator.timing.shards import is_local
 
 PROGRAM, FAMILY = "GroupNormDeviceOperation", "group_norm"
 
@@ -58,7 +58,7 @@ class GroupNorm:
     """What the kernel does besides normalising.
 
     negative   the input's other channels are kept by a second mask, in the input's own buffer
-    row_major  input and output are rows, which the kernel puts into tiles and takes apart
+    row_major  input and output are rows, which the kernel tilizes and untilizes
     """
 
     weight: Spec | None
@@ -291,18 +291,18 @@ def group_norm_row(run: ProgramRun) -> Launch:
 
 @prices("ttnn.group_norm")
 def group_norm(call: Call) -> Sequence[Launch]:
-    source, out, given, board = call.tensors[0], call.outputs[0], call.arguments, call.board
+    source, out, arguments, board = call.tensors[0], call.outputs[0], call.arguments, call.board
     if not source.volume:
         return []
-    count = int(given["num_groups"])
-    welford = bool(given.get("use_welford")) and source.shape[2] % TILE_SIZE == 0
+    count = int(arguments["num_groups"])
+    welford = bool(arguments.get("use_welford")) and source.shape[2] % TILE_SIZE == 0
     wide = welford or tile_size(source) == FLOAT32_TILE
-    settings = math_settings(given.get("compute_kernel_config"), MathFidelity.HiFi4, fp32=wide, approximate=True)
+    settings = math_settings(arguments.get("compute_kernel_config"), MathFidelity.HiFi4, fp32=wide, approximate=True)
     passes = passes_of(
         board, settings.fidelity, fp32=settings.fp32, approximate=settings.approximate, middle=tile_size(source)
     )
     mask = call.tensor("input_mask")
-    target = layout_of(given.get("output_layout"), out.layout)
+    target = layout_of(arguments.get("output_layout"), out.layout)
     norm = GroupNorm(
         call.tensor("weight"),
         call.tensor("bias"),
@@ -324,9 +324,9 @@ def group_norm(call: Call) -> Sequence[Launch]:
 
 def _grid(call: Call, source: Spec, count: int) -> tuple[int, int]:
     """The requested grid, or the largest that fits."""
-    given = call.arguments.get("core_grid")
-    if given is not None:
-        return (int(given[0]), int(given[1])) if isinstance(given, list | tuple) else (given.x, given.y)
+    grid = call.arguments.get("core_grid")
+    if grid is not None:
+        return (int(grid[0]), int(grid[1])) if isinstance(grid, list | tuple) else (grid.x, grid.y)
     rows = div_up(source.physical_shape[0], TILE_SIZE)
     found = dram_grid(*call.board.grid, source.padded_shape[3], count, rows, source.padded_shape[0])
     return (1, 1) if found is None else (found.x, found.y)

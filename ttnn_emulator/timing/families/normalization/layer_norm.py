@@ -31,7 +31,7 @@ from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import Stages, Traffic, moved, tile_size
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import field_of
-from ttnn_emulator.timing.tile_by_tile import is_local
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_kernels import pack_cycles
 from ttnn_emulator.timing.vector_unit import activation_cycles
 

@@ -18,7 +18,7 @@ SOFTMAXES = {
     for name in ("softmax", "softmin", "logsoftmax")
     for suffix in ("", "_backward")
 }
-# Passes over the input of each kernel: tile by tile, each with a result of its own.
+# Passes over the input of each kernel: tile by tile, each with its own result.
 NORMS = {
     "ttnn.moreh_layer_norm": ("MorehLayerNormOperation", 7),
     "ttnn.moreh_group_norm": ("MorehGroupNormOperation", 7),

@@ -38,7 +38,7 @@ MASK_STORE_CYCLES = 12.0  # fit
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """What passes of one compute kernel cost.
+    """Costs of the passes of one compute kernel.
 
     phases   of products
     block    tiles per half of the destination register
@@ -70,7 +70,7 @@ class Passes:
         return combine_cycles(size + BF16_TILE / 4) + SUM_CYCLES * self.phases
 
     def largest(self, size: float) -> float:
-        """Cycles per tile of whose rows the largest values are kept."""
+        """Cycles per tile whose rows are reduced to their largest values."""
         return combine_cycles(size + BF16_TILE / 4) + LARGEST_CYCLES
 
     def inverse_root(self) -> float:
@@ -89,7 +89,7 @@ def passes_of(board: Board, fidelity: MathFidelity, *, fp32: bool, approximate: 
 
 @dataclass(frozen=True, slots=True)
 class MathSettings:
-    """The compute config of a call, from any form in which arguments and records have it."""
+    """The compute config of a call, from any form that arguments and records use."""
 
     fidelity: MathFidelity
     fp32: bool
@@ -97,7 +97,7 @@ class MathSettings:
 
 
 def math_settings(given: Any, fidelity: MathFidelity, *, fp32: bool, approximate: bool) -> MathSettings:
-    """The settings that a call gives, else the operation's defaults."""
+    """The settings of a call, else the operation's defaults."""
     if given is None:
         return MathSettings(fidelity, fp32, approximate)
     named = field_of(given, "math_fidelity") or field_of(given, "fidelity")

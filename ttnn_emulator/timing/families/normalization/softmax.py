@@ -31,7 +31,7 @@ from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.movement import KERNELS, Stages, Traffic, is_dram, moved, tile_size
 from ttnn_emulator.timing.programs import ProgramRun, times
 from ttnn_emulator.timing.recorded_arguments import field_of
-from ttnn_emulator.timing.tile_by_tile import is_local
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_kernels import copy_cycles
 
 PROGRAM, FAMILY = "SoftmaxDeviceOperation", "softmax"
@@ -46,7 +46,7 @@ class Softmax:
 
     stable  subtracts the largest value first
     mask    the mask that it adds after scaling
-    causal  every row of tiles has a mask of its own; otherwise a row of the mask is broadcast
+    causal  every row of tiles has its own mask; otherwise a row of the mask is broadcast
     """
 
     stable: bool

@@ -1,4 +1,4 @@
-"""Recurrences: every core goes along a sequence step by step."""
+"""Recurrences: every core processes a sequence step by step."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ from ttnn_emulator.timing.movement import (
     write_traffic,
     writes,
 )
-from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES, combine_cycles, copy_cycles, pack_cycles
+from ttnn_emulator.timing.tile_kernels import HANDOVER_CYCLES, STEP_CYCLES, combine_cycles, copy_cycles, pack_cycles
 
 FAMILY = "recurrence"
 # tt-metal v0.77.0: ttnn/cpp/ttnn/operations/reduction/accumulation/ema/kernels/compute/ema_compute.cpp, kernel_main:
 # a multiply-add of the vector unit per column
 COLUMN_CYCLES = 12.0
-STEP_CYCLES = 300.0  # fit of attention: configuring the unpackers and the packer for other buffers
 
 
 @prices("ttnn.ema")
@@ -62,7 +61,7 @@ def states(call: Call) -> Sequence[Launch]:
     size = tile_size(a)
     tiles = div_up(tiles_of(a), cores)
     row = 2 * (combine_cycles(2 * size, 4) + pack_cycles(size, run.chip) + HANDOVER_CYCLES)
-    # A group of tiles is untilized, gone through row by row, and tilized.
+    # A group of tiles is untilized, processed row by row, and tilized.
     compute = run.chip.ns(row + 3 * (copy_cycles(size, a.dtype) + pack_cycles(size, run.chip)))
     return [moved(run, FAMILY, cores, Stages(tiles, 0.0, compute), NO_TRAFFIC)]
 

@@ -88,7 +88,7 @@ def topk_operation(call: Call) -> Sequence[Launch]:
 
 
 def sort_launch(source: Spec, board: Board) -> Launch:
-    """A bitonic sort of every row of tiles: pairs of tiles are sorted, then merged in rounds of rounds."""
+    """A bitonic sort of every row of tiles: pairs of tiles are sorted, then merged in nested rounds."""
     chip = CHIPS[board.arch]
     rows, columns = _matrix(source)
     rounds = max(math.ceil(math.log2(max(columns, 2))), 1)

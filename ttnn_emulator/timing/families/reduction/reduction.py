@@ -13,12 +13,12 @@ from ttnn_emulator.timing.calls import Call, prices
 from ttnn_emulator.timing.chips import CHIPS, FIDELITY_CYCLES
 from ttnn_emulator.timing.launches import Launch
 from ttnn_emulator.timing.programs import ProgramRun, times
+from ttnn_emulator.timing.shards import is_local
 from ttnn_emulator.timing.tile_by_tile import (
     Operands,
     Stream,
     Traffic,
     bytes_of_tile,
-    is_local,
     operands_launch,
     shard_tiles,
     stream_launch,
@@ -129,7 +129,7 @@ def reduce_operation(call: Call) -> Sequence[Launch]:
 def outer_launch(
     program: str, family: str, source: Spec, out: Spec, cycles: float, board: Board, *, cores: int | None = None
 ) -> Launch:
-    """Every tile of the output is made from the tiles along an outer axis, by one core."""
+    """Every tile of the output is computed from the tiles along an outer axis, by one core."""
     outputs = tiles_of(out)
     share = max(div_up(tiles_of(source), outputs), 1)
     operands = Operands([(source, 1.0)], [(out, 1.0 / share)], cycles, steps=outputs * share, largest_share=share)
@@ -274,7 +274,7 @@ def spreading_operation(call: Call) -> Sequence[Launch]:
 
 @prices("ttnn.moreh_matmul")
 def moreh_product(call: Call) -> Sequence[Launch]:
-    """Every tile of the output reads its row and its column of tiles anew."""
+    """Every tile of the output reads its row and its column of tiles again."""
     a, b = call.tensors[:2]
     out = call.outputs[0]
     inner = max(div_up(a.padded_shape[-2 if call.arguments.get("transpose_input") else -1], TILE), 1)

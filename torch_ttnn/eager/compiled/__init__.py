@@ -1,0 +1,1 @@
+"""`torch.compile` over tensors on the device."""
