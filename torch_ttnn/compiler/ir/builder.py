@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -113,7 +113,7 @@ class ProgramBuilder:
         self.device = DEVICE
         self.origin: Any = None  # the ATen node being lowered
         self.ranges: Any = None  # of the graph being lowered
-        self.in_float32: Collection[torch.fx.Node] = ()  # ATen nodes whose results are not rounded to bfloat16
+        self.in_float32: set[torch.fx.Node] = set()  # ATen nodes whose results are not rounded to bfloat16
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # node in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
         self._required: dict[Any, Handle] = {}  # requirements on the program's values, by key

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.analysis import complements, exponents, factorised, index_bounds, nan_observers
+from torch_ttnn.compiler.analysis import complements, exponents, factorised, index_bounds, nan_observers, truncation
 from torch_ttnn.compiler.analysis.assertions import ASSERTIONS
 from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
 from torch_ttnn.compiler.errors import CompileError, StaysOnHost
@@ -80,7 +80,8 @@ class _Lowering:
         self.statics: dict[int, torch.fx.Node] = {}
         inputs = self._input_ranges(captured)
         self.ranges = builder.ranges = Ranges(inputs, self._constant_of, self._is_static)
-        builder.in_float32 = exponents.in_float32(graph_module.graph) | complements.in_float32(graph_module.graph)
+        for each in (exponents, complements, truncation):
+            builder.in_float32 |= each.in_float32(graph_module.graph)
         self.updates = self._float32_updates()
         builder.in_float32 |= self.updates
         self.kept = factorised.host_reasons(graph_module.graph)
