@@ -37,6 +37,7 @@ RELATIONS: dict[Any, tuple[str, str]] = {
 }
 
 Facts = dict[torch.fx.Node, Range]
+Arm = tuple[torch.fx.Node, int]  # a selection, and the argument that it selects from
 
 
 class Assumed(Ranges):
@@ -65,16 +66,15 @@ def where(selection: torch.fx.Node, arm: int, ranges: Ranges) -> Ranges:
 def where_read(node: torch.fx.Node, ranges: Ranges) -> Ranges:
     """The ranges of the elements of a node that are read in the end."""
     found = _selections_of(node, {})
-    return where(*next(iter(found)), ranges) if len(found) == 1 and None not in found else ranges  # type: ignore[misc]
+    only = found.pop() if len(found) == 1 else None
+    return ranges if only is None else where(*only, ranges)
 
 
-def _selections_of(
-    node: torch.fx.Node, known: dict[torch.fx.Node, set[tuple[torch.fx.Node, int] | None]]
-) -> set[tuple[torch.fx.Node, int] | None]:
+def _selections_of(node: torch.fx.Node, known: dict[torch.fx.Node, set[Arm | None]]) -> set[Arm | None]:
     """The arms of `where` that read a node, perhaps through elementwise operations; None stands for other readers."""
     if node in known:
-        return known[node]
-    found: set[tuple[torch.fx.Node, int] | None] = set()
+        return set(known[node])
+    found: set[Arm | None] = set()
     for user in node.users:
         if user.target in SHAPED_LIKE:
             continue
@@ -84,7 +84,7 @@ def _selections_of(
         else:
             found |= _selections_of(user, known) if user.target in ELEMENTWISE else {None}
     known[node] = found or {None}
-    return known[node]
+    return set(known[node])
 
 
 def _facts(condition: torch.fx.Node, holds: bool, ranges: Ranges) -> Facts:
