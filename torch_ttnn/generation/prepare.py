@@ -138,7 +138,8 @@ class Prepared:
         """The tensors of the last call if they suffice, because programs are compiled for their size."""
         batch, length = prompts.shape
         padded = bucket_of(length) if self.steps.can_pad else length
-        needed = Size(batch, max(bucket_of(padded + most_tokens - length), bucket_of(self.least)), encoded)
+        slots = max(bucket_of(padded + most_tokens - length), bucket_of(self.least))
+        needed = Size(batch, 0 if self.steps.is_recurrent else slots, encoded)
         if self._slots is None or not self._slots.size.fits(needed):
             self.least = needed.capacity
             self._slots = Slots(self.steps.shapes, needed, self.model.dtype, self.model.device)
@@ -161,22 +162,25 @@ class Prepared:
             model_kwargs["encoder_outputs"] = BaseModelOutput(last_hidden_state=hidden)
         return model_kwargs
 
+    def _decoder_ids(self, *args: Any, **kwargs: Any) -> tuple[Tensor, dict[str, Any]]:
+        """The first tokens of a decoder on the host: some models make them where their weights are."""
+        ids, model_kwargs = self._own["_prepare_decoder_input_ids_for_generation"](*args, **kwargs)
+        return ids.cpu(), {
+            name: _on_host(each) if isinstance(each, Tensor) else each for name, each in model_kwargs.items()
+        }
+
     def _inputs(self, input_ids: Tensor, **kwargs: Any) -> dict[str, Any]:
         cache = kwargs.get(self.steps.shapes.argument)
         if not isinstance(cache, DeviceCache):
             return self._own["prepare_inputs_for_generation"](input_ids, **kwargs)
-        made: dict[str, Any] = {self.steps.shapes.argument: cache, "hidden": None}
-        if kwargs.get("encoder_outputs") is not None:
-            made["hidden"] = kwargs["encoder_outputs"][0]
-            if (
-                self.steps.is_encoder_decoder
-                and cache.encoder_mask is None
-                and kwargs.get("attention_mask") is not None
-            ):
-                cache.encoder_mask = self.runner.uploaded(kwargs["attention_mask"])
+        made = {self.steps.shapes.argument: cache}
         if cache.used:
             return made | {"tokens": input_ids[:, -1:]}
-        encoded = 0 if made["hidden"] is None else made["hidden"].shape[1]
+        if self.steps.is_encoder_decoder:
+            cache.hidden = self.runner.uploaded(kwargs["encoder_outputs"][0])
+            mask = kwargs.get("attention_mask")
+            cache.encoder_mask = None if mask is None else self.runner.uploaded(mask)
+        encoded = 0 if cache.hidden is None else cache.hidden.shape[1]
         cache.slots = self._slots_for(input_ids, cache.most_tokens, encoded)
         self.recorder.cache_bytes = cache.slots.nbytes
         mask = kwargs.get(self.steps.mask)
@@ -186,13 +190,13 @@ class Prepared:
         cache = kwargs.get(self.steps.shapes.argument)
         if not isinstance(cache, DeviceCache):
             return self._own["forward"](*args, **kwargs)
-        tokens, hidden = kwargs["tokens"], kwargs["hidden"]
+        tokens = kwargs["tokens"]
         self._check(tokens)
         started = time.perf_counter()
         if cache.used:
-            logits, phase = self.runner.decode(tokens, cache, hidden), "decode"
+            logits, phase = self.runner.decode(tokens, cache), "decode"
         else:
-            logits, phase = self.runner.prefill(tokens, cache, hidden), "prefill"
+            logits, phase = self.runner.prefill(tokens, cache), "prefill"
         self.recorder.ran(phase, started, tokens, self.runner.count)
         return CausalLMOutputWithPast(logits=logits)
 
@@ -214,6 +218,7 @@ REPLACED: dict[str, Callable[..., Any]] = {
     "prepare_inputs_for_generation": Prepared._inputs,
     "_prepare_cache_for_generation": Prepared._prepare_cache,
     "_maybe_prepare_encoder_kwargs_for_generation": Prepared._encoded,
+    "_prepare_decoder_input_ids_for_generation": Prepared._decoder_ids,
     "_valid_auto_compile_criteria": Prepared._compiles_by_itself,
 }
 

@@ -60,30 +60,28 @@ class Runner:
     def encode(self, inputs: Tensor) -> Tensor:
         return self._program(self.steps.encode, *inputs.shape)(self.uploaded(inputs))
 
-    def prefill(self, tokens: Tensor, cache: DeviceCache, hidden: Tensor | None) -> Tensor:
+    def prefill(self, tokens: Tensor, cache: DeviceCache) -> Tensor:
         prompt = padded(tokens) if self.steps.can_pad else tokens
-        logits = self._run(self.steps.prefill, prompt, cache, hidden, prompt.shape[1])
+        logits = self._run(self.steps.prefill, prompt, cache, prompt.shape[1])
         cache.used = prompt.shape[1]
         cache.padding = prompt.shape[1] - tokens.shape[1]
         cache.first = (prompt < 0).sum(-1)
         return logits
 
-    def decode(self, tokens: Tensor, cache: DeviceCache, hidden: Tensor | None) -> Tensor:
+    def decode(self, tokens: Tensor, cache: DeviceCache) -> Tensor:
         step = torch.stack([tokens[:, 0], torch.full_like(tokens[:, 0], cache.used), cache.first], dim=1)
-        logits = self._run(self.steps.decode, step, cache, hidden)
+        logits = self._run(self.steps.decode, step, cache)
         cache.used += 1
         return logits
 
     def reorder(self, slots: Slots, order: Tensor) -> None:
         self._program(self.steps.reorder, slots.size)(self.uploaded(order), slots.layers)
 
-    def _run(
-        self, step: Callable[..., Any], integers: Tensor, cache: DeviceCache, hidden: Tensor | None, *lengths: int
-    ) -> Tensor:
+    def _run(self, step: Callable[..., Any], integers: Tensor, cache: DeviceCache, *lengths: int) -> Tensor:
         """The logits of a step, on the host."""
         slots = cache.slots
         program = self._program(step, slots.size, *lengths)
-        return program(self.uploaded(integers), slots.layers, slots.encoded, hidden, cache.encoder_mask).cpu()
+        return program(self.uploaded(integers), slots.layers, slots.encoded, cache.hidden, cache.encoder_mask).cpu()
 
     def uploaded(self, tensor: Tensor) -> Tensor:
         tensor = tensor.to(self.steps.model.dtype) if tensor.is_floating_point() else tensor

@@ -55,6 +55,7 @@ class DeviceCache(Cache):
     used         slots that are filled: the padded prompt and the tokens after it
     padding      of them, those before the prompt as it was given
     first        for each sequence the slot of its first token, after all padding: [batch]
+    hidden       the encoder's output on the device, and its mask
     """
 
     slots: Slots
@@ -69,6 +70,7 @@ class DeviceCache(Cache):
         self.padding = 0
         self.used = 0
         self.first = torch.zeros(0, dtype=torch.long)
+        self.hidden: Tensor | None = None
         self.encoder_mask: Tensor | None = None
         self._reorder = reorder
 

@@ -184,7 +184,7 @@ class _Narrowing:
             return
         reached = _ancestors(node.all_input_nodes)
         read = [number for number, each in enumerate(self.placeholders) if each in reached]
-        if all(number in self.statics for number in read):
+        if all(number in self.statics for number in self._inputs_of(node)):
             return  # a constant, which torch computes once
         floats = [number for number in read if _is_float(self.placeholders[number])]
         for widths in angles.narrowings([number for number in read if number in self.found], floats):
@@ -194,6 +194,17 @@ class _Narrowing:
             if not beyond_with(tried):
                 self.found.update(tried)
                 return
+
+    def _inputs_of(self, node: torch.fx.Node) -> list[int]:
+        """The inputs that a node is computed from in any way."""
+        found: set[torch.fx.Node] = set()
+        waiting = [node]
+        while waiting:
+            each = waiting.pop()
+            if each not in found:
+                found.add(each)
+                waiting += each.all_input_nodes
+        return [number for number, each in enumerate(self.placeholders) if each in found]
 
     def _by_search(self, group: Sequence[int]) -> None:
         """Narrow to the largest upper and the smallest lower bound for which all indices are within their tables."""
