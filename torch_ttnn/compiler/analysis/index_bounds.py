@@ -29,6 +29,9 @@ class Bounds(NamedTuple):
     def and_also(self, other: Bounds) -> Bounds:
         return Bounds(max(self.low, other.low), min(self.high, other.high))
 
+    def include(self, other: Bounds) -> bool:
+        return self.low <= other.low and other.high <= self.high
+
     def hold(self, tensor: torch.Tensor) -> bool:
         """Whether all elements of a tensor are within the bounds."""
         if tensor.numel() == 0 or tensor.is_meta:
