@@ -17,14 +17,16 @@ class Generated(NamedTuple):
 
 
 class Forced:
-    """A logits processor that records logits, and lets each step choose a given token."""
+    """A logits processor that records logits and torch's generator, and lets each step choose a given token."""
 
     def __init__(self, tokens: torch.Tensor | None = None) -> None:
         self.tokens = tokens
         self.seen: list[torch.Tensor] = []
+        self.states: list[torch.Tensor] = []
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         self.seen.append(scores[0].float().cpu().clone())
+        self.states.append(torch.get_rng_state())
         if self.tokens is None:
             return scores
         chosen = torch.full_like(scores, -torch.inf)
@@ -46,6 +48,27 @@ def clear_steps(logits: torch.Tensor, error: float) -> torch.Tensor:
     """The steps at which the best token stays the best if each logit is off by an error."""
     best = logits.topk(2, dim=-1).values
     return best[:, 0] - best[:, 1] > 2 * error
+
+
+def first_difference(tokens: torch.Tensor, others: torch.Tensor) -> int:
+    """The index of the first different token; their number if there is none."""
+    different = (tokens != others).nonzero()
+    return int(different[0]) if len(different) else len(tokens)
+
+
+def clear_draws(recorded: Forced, error: float, top_k: int) -> torch.Tensor:
+    """The steps at which the same token is drawn if each logit is off by an error.
+
+    torch draws the token whose probability, divided by a random number, is the largest.
+    """
+    state = torch.get_rng_state()
+    raced = []
+    for logits, before in zip(recorded.seen, recorded.states):
+        torch.set_rng_state(before)
+        kept = logits.masked_fill(logits < logits.topk(top_k).values[-1] - 2 * error, -torch.inf)
+        raced.append(kept - torch.empty(1, len(logits)).exponential_(1)[0].log())
+    torch.set_rng_state(state)
+    return clear_steps(torch.stack(raced), error)
 
 
 def assert_agrees(
