@@ -52,9 +52,9 @@ PARAMETERS: list[click.Parameter] = [
 
 def run(options: Options) -> int:
     choices.check_device(options.device)
-    choices.check_weights(options)
     if options.random and options.weights:
         raise choices.BadChoice("--random and --weights exclude each other")
+    choices.check_weights(options)
     import torch
 
     from torch_ttnn.workloads.generate import generate
