@@ -13,6 +13,8 @@ import torch
 
 import torch_ttnn
 from tests.generation.forced import Forced, assert_agrees, logits_of
+from tests.generation.real_models import MODELS as REAL_MODELS
+from tests.generation.real_models import real_model, real_prompt
 from tests.generation.small_models import MODELS, VOCABULARY, model_of, prompt_of
 from torch_ttnn.compiler.ir.metadata import REASON
 from torch_ttnn.eager.device.boards import board_of
@@ -85,6 +87,22 @@ def test_logits_and_tokens_are_those_of_eager_float32(made: tuple[str, Any, Prep
     prepared.model.generate(**prompt, max_new_tokens=TOKENS, do_sample=False, logits_processor=[forced])
     got = logits_of(prepared.model, prompt, TOKENS)
     assert_agrees(want, forced.logits(), got.tokens)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REAL_MODELS)
+def test_models_of_published_sizes(name: str) -> None:
+    torch._dynamo.reset()
+    model, prompt = real_model(name), real_prompt(name)
+    want = logits_of(model, prompt, TOKENS)
+    with torch_ttnn.prepare_for_generation(model.to("ttnn")) as prepared:
+        forced = Forced(want.tokens)
+        model.generate(**prompt, max_new_tokens=TOKENS, do_sample=False, logits_processor=[forced])
+        programs = programs_of(prepared)
+        got = logits_of(model, prompt, TOKENS)
+    assert_agrees(want, forced.logits(), got.tokens)
+    assert len(programs) == 2 + name.startswith(WITH_ENCODER)
+    assert not [node for program in programs for node in program.graph.nodes if REASON.on(node)]
 
 
 def test_a_deleted_model_frees_the_device() -> None:

@@ -10,6 +10,7 @@ import torch
 import torch_ttnn
 from tests.generation.forced import Forced, clear_draws, first_difference
 from tests.generation.small_models import MODELS, model_of, padded_prompts, prompt_of
+from torch_ttnn.zoo.sources import library
 
 CALLS: dict[str, dict[str, Any]] = {
     "greedy": {"do_sample": False},
@@ -66,3 +67,21 @@ def test_prompts_on_the_host_keep_the_loop_there(name: str) -> None:
     with torch_ttnn.eager(strict=True):
         got = model.generate(**prompts, max_new_tokens=6, do_sample=False)
     assert got.device.type == "cpu" and torch.equal(got, want)
+
+
+@pytest.mark.filterwarnings("ignore::torch_ttnn.HostOperationWarning")
+def test_several_requests_in_one_batch() -> None:
+    """transformers' continuous batching, with sizes that are given."""
+    transformers = library("transformers")
+    model, lengths = model_of("llama"), (5, 9)
+    prompts = [prompt_of("llama", length)["input_ids"] for length in lengths]
+    want = [model.generate(each, max_new_tokens=4, do_sample=False)[0, each.shape[1] :].tolist() for each in prompts]
+    greedy = transformers.GenerationConfig(max_new_tokens=4, do_sample=False, eos_token_id=-1, pad_token_id=0)
+    sizes = transformers.ContinuousBatchingConfig(page_size=32, num_blocks=8, max_batch_tokens=64)
+    made = model.to("ttnn").generate_batch(
+        inputs=[each[0].tolist() for each in prompts],
+        generation_config=greedy,
+        continuous_batching_config=sizes,
+        progress_bar=False,
+    )
+    assert [each.generated_tokens for each in made.values()] == want
