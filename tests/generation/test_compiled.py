@@ -133,4 +133,4 @@ def test_steps_leak_nothing(steps: int) -> None:
         used(steps)
         later, more = used(8)
     assert later <= device
-    assert more - objects < 20
+    assert more - objects < steps // 4  # some are made once
