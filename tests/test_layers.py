@@ -29,7 +29,8 @@ ALLOWED: dict[str, set[str]] = {
     "explain": COMPILER | {"capture", "pages", "perf"},
     "export": COMPILER | {"capture"},
     "check": COMPILER | {"capture", "explain", "zoo"},
-    "workloads": COMPILER | {"tracer", "zoo"},
+    "generation": COMPILER | {"perf"},
+    "workloads": COMPILER | {"generation", "tracer", "zoo"},
     "results": COMPILER | {"capture", "explain", "jobs", "pages", "perf", "tracer", "workloads", "zoo"},
 }
 ABOVE_ALL = ("__init__", "__main__", "cli")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from torch_ttnn.eager.log import eager
     from torch_ttnn.explain import explain
     from torch_ttnn.export import export_code
+    from torch_ttnn.generation.prepare import prepare_for_generation
     from torch_ttnn.options import TorchTtnnOption
     from torch_ttnn.perf.profile import profile
 
@@ -35,6 +36,7 @@ __all__ = [
     "explain",
     "export_code",
     "lowers",
+    "prepare_for_generation",
     "profile",
     "refuse",
     "tracer",
@@ -52,6 +54,7 @@ _DEFINED_IN = {
     "explain": "torch_ttnn.explain",
     "export_code": "torch_ttnn.export",
     "lowers": "torch_ttnn.compiler.lowering.registry",
+    "prepare_for_generation": "torch_ttnn.generation.prepare",
     "profile": "torch_ttnn.perf.profile",
     "refuse": "torch_ttnn.compiler.errors",
 }

@@ -200,6 +200,18 @@ def test_errors_are_torchs() -> None:
         x.data_ptr()
 
 
+def test_indices_of_a_view_are_checked_alone() -> None:
+    """Other elements of its storage may be no indices."""
+    table = torch.arange(6.0).reshape(3, 2)
+    order = torch.tensor([[2, 100], [0, -100]])
+    moved, here = table.to("ttnn"), order.to("ttnn")
+    with torch_ttnn.eager(strict=True):
+        for _ in range(2):
+            assert torch.equal(moved.index_select(0, here[:, 0]).cpu(), table.index_select(0, order[:, 0]))
+    with pytest.raises(IndexError):
+        moved.index_select(0, here[0])
+
+
 def test_numbers_of_the_host_may_be_operands() -> None:
     x = torch.randn(3, 4)
     assert torch.equal((x.to("ttnn") * torch.tensor(2.0)).cpu(), x * 2)

@@ -19,6 +19,7 @@ from torch_ttnn.cli import (
     demo,
     doctor,
     explain,
+    generate,
     metrics,
     models,
     parameters,
@@ -30,7 +31,7 @@ from torch_ttnn.cli import (
 )
 from torch_ttnn.errors import UserError
 
-COMMANDS = (stat, report, run, metrics, results, explain, perf, models, demo, doctor, cache, completion)
+COMMANDS = (stat, report, run, metrics, results, explain, perf, generate, models, demo, doctor, cache, completion)
 SUCCESS, USAGE_ERROR, INTERRUPTED = 0, 2, 130  # commands return 1 if some models failed
 NAME = "torch-ttnn"
 VARIABLE = "_TORCH_TTNN_COMPLETE"  # set by a shell that asks for completions

@@ -6,8 +6,10 @@ from typing import Any
 
 import torch
 
-from torch_ttnn.compiler.ir.arguments import mapped
+from torch_ttnn.compiler.analysis.index_bounds import Bounds
+from torch_ttnn.compiler.ir.arguments import leaves, mapped
 from torch_ttnn.eager.capture import View
+from torch_ttnn.eager.quiet import quiet
 from torch_ttnn.eager.storage import Place, Storage
 from torch_ttnn.eager.tensor import TtnnTensor
 
@@ -87,6 +89,16 @@ class Call:
     def inputs(self) -> list[Any]:
         """The inputs of its program."""
         return [each.payload for each in self.storages] + self.scalars
+
+    def views_within(self, slot: int, bounds: Bounds) -> bool:
+        """Whether the integers that the call reads of a storage are within bounds: those of its views, no others."""
+        held = self.storages[slot]
+        with quiet(), torch.no_grad():
+            return all(
+                bounds.hold(each._chain.of(held.host()))
+                for each in leaves((self.args, self.kwargs))
+                if isinstance(each, TtnnTensor) and each._held is held
+            )
 
     def pattern(self) -> tuple[tuple, dict[str, Any]]:
         """The arguments with a `View` of the program's inputs in place of each tensor."""

@@ -55,8 +55,7 @@ class OneOperation:
         storages = call.storages
         for number, bounds in self.program.bounds:
             if number < len(storages):
-                held = storages[number].bounds()
-                is_within = held.low >= bounds.low and held.high <= bounds.high
+                is_within = bounds.include(storages[number].bounds()) or call.views_within(number, bounds)
             else:
                 is_within = bounds.hold(call.scalars[number - len(storages)])
             if not is_within:

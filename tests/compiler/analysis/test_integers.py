@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 
 import hypothesis.strategies as st
 import pytest
@@ -58,6 +59,12 @@ BEYOND = {
     "uint8 wraps around": (lambda a: a + 100, torch.tensor([200, 3], dtype=torch.uint8)),
     "a cast of a large float": (lambda x: (x * 2.0**40).long() // 2**39, torch.tensor([1.0, -2.0, 4.0])),
     "scatter_add": (lambda a: a.scatter_add(0, torch.zeros(4, dtype=torch.int64), a), torch.full((4,), 2**30)),
+    "not selected, but read elsewhere": (
+        lambda a: torch.where(a < 100, a**4, a) + (a**4).clamp(max=2**40),
+        torch.tensor([2**17, 5]),
+    ),
+    "selected by other elements": (lambda a: torch.where(a < 100, (a**4).flip(0), a), torch.tensor([2**17, 5])),
+    "in the selected arm": (lambda a: torch.where(a < 100, a, a**4), torch.tensor([2**17, 5])),
 }
 
 
@@ -65,6 +72,14 @@ BEYOND = {
 @torch.no_grad()
 def test_values_beyond_32_bits_are_exact(name):
     assert_exact(*BEYOND[name])
+
+
+def bucket(distance: torch.Tensor, exact: int = 16, furthest: int = 128) -> torch.Tensor:
+    """Relative positions as T5 counts them: log(0) is cast to an integer, which nothing reads."""
+    scale = exact / math.log(furthest / exact)
+    large = exact + (torch.log(distance.float() / exact) * scale).long()
+    large = torch.min(large, torch.full_like(large, 2 * exact - 1))
+    return torch.where(distance < exact, distance, large)
 
 
 WITHIN = {
@@ -75,6 +90,13 @@ WITHIN = {
     "a cast after a clamp": (lambda x: x.clamp(0, 10).long() + 1, torch.tensor([1.0, 20.0])),
     "a mask given as floats": (lambda x: x[:, None].long().sum(-1), torch.tensor([1.0, 0.0])),
     "bits": (lambda a: (a & 255) | 256, torch.tensor([1, 1000])),
+    "logarithms of positive integers": (lambda a: bucket(a.clamp(0, 200)), torch.arange(201)),
+    "an index from a logarithm": (lambda a: torch.arange(32)[bucket(a.clamp(0, 200))], torch.arange(201)),
+    "an element that is not selected": (
+        lambda a: torch.where(a < 100, a**4, a).clamp(min=0),
+        torch.tensor([2**29, 5, 99, 100, -3]).clamp(min=0),
+    ),
+    "selected by a later comparison": (lambda a: torch.where(a >= 2**10, 7, a * a * a), torch.arange(0, 2**11, 37)),
     "halves": (lambda a: a // 2 + a % 3, torch.arange(-8, 8)),
 }
 

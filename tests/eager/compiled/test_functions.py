@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 import torch
 
+import torch_ttnn
+
 CALLS = 4
 Make = Callable[[str], Any]
 
@@ -161,3 +163,22 @@ def test_functions(function: Callable[..., Any], makers: list[Make]) -> None:
         _assert_equal(other, one)
     for one, other in zip(torchs, ours):
         _assert_equal(other, one)
+
+
+def test_new_values_are_stored_as_old_ones() -> None:
+    """The device checks the angle, so the cache is not written in place; a next call finds the same program."""
+    options = torch_ttnn.TorchTtnnOption()
+    weight, cache = torch.randn(16, 64) / 8, torch.zeros(1, 4, 32, 16)
+
+    def step(x: torch.Tensor, weight: torch.Tensor, cache: torch.Tensor) -> torch.Tensor:
+        heads = (x @ weight).view(1, 32, 4, 16).transpose(1, 2)
+        cache[:, :, :32].copy_(heads.cos())
+        return cache.sum()
+
+    compiled = torch.compile(step, backend="ttnn", options=options)
+    x, held = torch.randn(32, 16), cache.to("ttnn")
+    for _ in range(3):
+        compiled(x.to("ttnn"), weight.to("ttnn"), held)
+    step(x, weight, cache)
+    assert len(options.programs) == 1
+    _assert_equal(held, cache)

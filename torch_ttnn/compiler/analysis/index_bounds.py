@@ -31,6 +31,9 @@ class Bounds(NamedTuple):
     def and_also(self, other: Bounds) -> Bounds:
         return Bounds(max(self.low, other.low), min(self.high, other.high))
 
+    def include(self, other: Bounds) -> bool:
+        return self.low <= other.low and other.high <= self.high
+
     def hold(self, tensor: torch.Tensor) -> bool:
         """Whether all elements of a tensor are within the bounds."""
         if tensor.numel() == 0 or tensor.is_meta:
@@ -186,7 +189,7 @@ class _Narrowing:
             return
         reached = _ancestors(node.all_input_nodes)
         read = [number for number, each in enumerate(self.placeholders) if each in reached]
-        if all(number in self.statics for number in read):
+        if all(number in self.statics for number in self._inputs_of(node)):
             return  # a constant, which torch computes once
         measured = {number: MEASURED[each] for number, each in enumerate(self.placeholders) if MEASURED.on(each)}
         known = {**self.found, **{number: measured[number] for number in read if number in measured}}
@@ -198,6 +201,17 @@ class _Narrowing:
             if not beyond_with(tried):
                 self.found.update(tried)
                 return
+
+    def _inputs_of(self, node: torch.fx.Node) -> list[int]:
+        """The inputs that a node is computed from in any way."""
+        found: set[torch.fx.Node] = set()
+        waiting = [node]
+        while waiting:
+            each = waiting.pop()
+            if each not in found:
+                found.add(each)
+                waiting += each.all_input_nodes
+        return [number for number, each in enumerate(self.placeholders) if each in found]
 
     def _by_search(self, group: Sequence[int]) -> None:
         """Narrow to the largest upper and the smallest lower bound for which all indices are within their tables."""

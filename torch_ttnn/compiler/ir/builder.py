@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +117,7 @@ class ProgramBuilder:
         self.device = DEVICE
         self.origin: Any = None  # the ATen node being lowered
         self.ranges: Any = None  # of the graph being lowered
-        self.in_float32: Collection[torch.fx.Node] = ()  # ATen nodes whose results are not rounded to bfloat16
+        self.in_float32: set[torch.fx.Node] = set()  # ATen nodes whose results are not rounded to bfloat16
         self.weights: dict[torch.fx.Node, torch.fx.Node] = {}  # node in `prepare`: its placeholder in `main`
         self._constants: dict[torch.fx.Node, torch.Tensor | None] = {}
         self._required: dict[Any, Handle] = {}  # requirements on the program's values, by key
@@ -476,10 +476,22 @@ class ProgramBuilder:
         return Value(self, item.shape, item.dtype, base=item.tile(DataType.FLOAT32))
 
     def new_values_of(self, value: Value, number: int) -> Handle | None:
-        """A value as an input of the device stores it, in memory of its own; None if it is stored differently."""
+        """A value that may be written into the memory of an input, in memory of its own; None if it may not be."""
+        return None if self._required else self._stored_as_input(value, number)  # one that fails leaves inputs alone
+
+    def kept_as_input(self, value: Value, number: int) -> tuple[torch.fx.Node, Resident] | None:
+        """The new value of an input as a tensor of its own that is stored as the old one; None if it cannot be.
+
+        Stored differently, it would need another program at the next call.
+        """
+        handle = self._stored_as_input(value, number)
+        return (handle.node, self.residents.inputs[number]) if handle is not None else None
+
+    def _stored_as_input(self, value: Value, number: int) -> Handle | None:
+        """A value as an input of the device is stored; None if that is in another order, or the value on the host."""
         resident = self.residents.inputs.get(number)
-        if resident is None or not resident.form.is_plain or value.is_host_result or self._required:
-            return None  # a requirement that does not hold leaves inputs as they were
+        if resident is None or not resident.form.is_plain or value.is_host_result:
+            return None
         try:
             dtype, layout = resident.spec.dtype, resident.spec.layout
             value = value.view(resident.spec.shape)

@@ -10,7 +10,15 @@ from typing import Any
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.analysis import complements, exponents, factorised, index_bounds, losses, nan_observers
+from torch_ttnn.compiler.analysis import (
+    complements,
+    exponents,
+    factorised,
+    index_bounds,
+    losses,
+    nan_observers,
+    truncation,
+)
 from torch_ttnn.compiler.analysis.assertions import ASSERTIONS
 from torch_ttnn.compiler.analysis.overwriting import overwriting
 from torch_ttnn.compiler.analysis.ranges import Range, Ranges, beyond, divides_by_zero
@@ -81,8 +89,8 @@ class _Lowering:
         self.statics: dict[int, torch.fx.Node] = {}
         inputs = self._input_ranges(captured)
         self.ranges = builder.ranges = Ranges(inputs, self._constant_of, self._is_static)
-        builder.in_float32 = exponents.in_float32(graph_module.graph) | complements.in_float32(graph_module.graph)
-        builder.in_float32 |= losses.in_float32(graph_module.graph)
+        for each in (exponents, complements, truncation, losses):
+            builder.in_float32 |= each.in_float32(graph_module.graph)
         self.updates = self._float32_updates()
         builder.in_float32 |= self.updates
         self.kept = factorised.host_reasons(graph_module.graph)
@@ -419,13 +427,20 @@ class _Lowering:
                 found.append((None, Written.IN_PLACE))
                 continue
             stays = isinstance(value, Value) and self.builder.residents.stays(number)
-            kept = self.builder.kept(value) if stays else None
+            kept = self._kept_value(value, number) if stays else None
             if kept is not None and kept[0] in seen:
                 kept = self.builder.ttnn.clone(Handle(kept[0], SPEC[kept[0]])).node, kept[1]
             if kept is not None:
                 seen.add(kept[0])
             found.append(kept)
         return found
+
+    def _kept_value(self, value: Value, result: int) -> tuple[torch.fx.Node, Any] | None:
+        """A result that stays on the device; the new value of an input is stored as the old one."""
+        builder = self.builder
+        written = builder.residents.written.get(result)
+        as_input = builder.kept_as_input(value, written) if written is not None else None
+        return as_input or builder.kept(value)
 
     def _view_of_input(self, node: Any) -> torch.fx.Node | None:
         """A result that is a view of an input, as a view: `x.as_strided_(...)` reads its storage offset."""

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 import torch
 import torch.fx
 
-from torch_ttnn.compiler.ir.arguments import leaves
-
 aten = torch.ops.aten
 Number = int | float
 
@@ -136,28 +134,6 @@ def rule(*overloads: Any) -> Callable[[Rule], Rule]:
         return function
 
     return enter
-
-
-def beyond(node: torch.fx.Node, ranges: Ranges) -> bool:
-    """Whether an operation reads or returns int64 values that may exceed 32 bits."""
-    val = node.meta.get("val")
-    vals = val if isinstance(val, tuple | list) else (val,)
-    for number, each in enumerate(vals):
-        if _is_long(each) and _is_read(node, number, len(vals)) and not ranges(node, number).within(INT32):
-            return True
-    if node.target is operator.getitem:
-        return False
-    read = [item for item in leaves((node.args, node.kwargs)) if isinstance(item, torch.fx.Node)]
-    return any(_is_long(item.meta.get("val")) and not ranges(item).within(INT32) for item in read)
-
-
-def _is_long(val: Any) -> bool:
-    return isinstance(val, torch.Tensor) and val.dtype is torch.int64
-
-
-def _is_read(node: torch.fx.Node, number: int, outputs: int) -> bool:
-    """Whether this output is used."""
-    return outputs == 1 or any(user.target is operator.getitem and user.args[1] == number for user in node.users)
 
 
 def divides_by_zero(node: torch.fx.Node, ranges: Ranges) -> bool:

@@ -307,11 +307,6 @@ def _right_shift(node: torch.fx.Node, ranges: Ranges) -> Range:
 # -- selecting and writing -------------------------------------------------------------------------------------------
 
 
-@rule(aten.where.self, aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
-def _where(node: torch.fx.Node, ranges: Ranges) -> Range:
-    return ranges(node.args[1]).joined(ranges(node.args[2]))
-
-
 @rule(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
 def _masked_fill(node: torch.fx.Node, ranges: Ranges) -> Range:
     return ranges(node.args[0]).joined(ranges(node.args[2]))

@@ -1,0 +1,1 @@
+"""Text generation: a static cache on the device, a program per bucket of prompt lengths, one for all next tokens."""
