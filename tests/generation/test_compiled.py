@@ -106,6 +106,8 @@ def test_models_of_published_sizes(name: str) -> None:
 
 
 def test_a_deleted_model_frees_the_device() -> None:
+    torch._dynamo.reset()
+    gc.collect()  # models of other tests
     before = torch.ttnn.memory_allocated()  # type: ignore[attr-defined]
     model = model_of("gpt2").to("ttnn")
     prepared = torch_ttnn.prepare_for_generation(model)

@@ -264,13 +264,13 @@ class ProgramBuilder:
 
     def in_order(self, handle: Handle, form: Form) -> Handle:
         """Materialise a form: the stored tensor in torch's order and shape."""
+        apart = None if form.is_plain else self.split_heads(handle, form)
+        if apart is not None:
+            return apart
         if handle.layout is TILE and is_mostly_padding(form.stored_shape, handle.shape):
             handle = self.ttnn.to_layout(handle, ROW_MAJOR)
         if form.is_plain:
             return self.reshaped(handle, form.shape)
-        apart = self.split_heads(handle, form)
-        if apart is not None:
-            return apart
         return self.ttnn.permute(self.reshaped(handle, form.stored_shape), list(form.axes))
 
     def split_heads(self, handle: Handle, form: Form) -> Handle | None:

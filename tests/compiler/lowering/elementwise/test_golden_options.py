@@ -47,6 +47,10 @@ REASONS: dict[Use, str] = {
             "output_channels", "padding", "padding_mode", "stride", "weight_tensor",
         )
     },
+    **{
+        ("experimental.paged_update_cache", option): MOVES
+        for option in ("", "compute_kernel_config", "update_idxs_tensor")
+    },
     ("fill", ""): MOVES,
     ("gather", ""): MOVES,
     ("gelu", "variant"): "the tanh of a polynomial, times x; tanh has vectors. Held against torch",
