@@ -15,7 +15,7 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, mapped
-from torch_ttnn.compiler.ir.metadata import PATH, SPEC
+from torch_ttnn.compiler.ir.metadata import MOVE, PATH, SPEC, Move
 from torch_ttnn.compiler.runtime.border import library_function
 from torch_ttnn.compiler.runtime.program import Program
 from torch_ttnn.perf.planned_operations import PlannedOperations
@@ -61,7 +61,7 @@ def device_calls(program: Program, device: MeshDevice) -> Iterator[DeviceCall]:
 
     def value_of(item: Any) -> Any:
         if isinstance(item, torch.fx.Node):
-            return env.get(item)
+            return item.meta["val"] if MOVE.get(item) is Move.RANDOM_STATE else env.get(item)  # a seed
         return device if isinstance(item, DeviceMarker) else item
 
     def placed(item: Any) -> Any:

@@ -27,6 +27,13 @@ def test_explain_counts_no_moves() -> None:
     assert "does not fit" not in text
 
 
+def test_explain_predicts_the_time_of_dropout() -> None:
+    model = nn.Sequential(nn.Linear(64, 64), nn.Dropout(0.3))
+    text = str(torch_ttnn.explain(model, torch.randn(4, 64)))
+    assert "does not fit" not in text
+    assert "no predicted time" not in text
+
+
 def test_profile_predicts_a_time() -> None:
     with torch.no_grad():
         assert "predicted times" in str(torch_ttnn.profile(_model(), torch.randn(4, 64).to("ttnn")))

@@ -18,7 +18,7 @@ import torch.fx
 
 import ttnn_emulator
 from torch_ttnn.compiler.ir.arguments import DeviceMarker, call_with, leaves, mapped
-from torch_ttnn.compiler.ir.metadata import PATH, SPEC
+from torch_ttnn.compiler.ir.metadata import MOVE, PATH, SPEC, Move
 from torch_ttnn.compiler.runtime.border import library_function
 from torch_ttnn.compiler.stages import emit
 from torch_ttnn.devices import TRACE_BYTES
@@ -166,8 +166,9 @@ class Walk:
         nodes = list(self.lowered.main.nodes)
         kept = set(env)
         if self.parts is not None:  # a trace uploads all inputs first, and keeps its inputs and results
-            nodes = [*self.parts.placeholders, *self.parts.before, *self.parts.body, *self.parts.after]
-            kept |= {*self.parts.uploaded, *self.parts.downloaded}
+            parts = self.parts
+            nodes = [*parts.placeholders, *parts.draw, *parts.before, *parts.body, *parts.after]
+            kept |= {*parts.drawn, *parts.uploaded, *parts.downloaded}
         last_uses = emit.last_uses(nodes)
         for node in nodes:
             if node.op != "call_function":
@@ -216,7 +217,7 @@ class Walk:
 
     def _value(self, item: Any, env: dict[torch.fx.Node, Any]) -> Any:
         if isinstance(item, torch.fx.Node):
-            return env.get(item)
+            return item.meta["val"] if MOVE.get(item) is Move.RANDOM_STATE else env.get(item)  # a seed
         return self.device if isinstance(item, DeviceMarker) else item
 
 
